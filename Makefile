@@ -1,0 +1,72 @@
+# The front door. Every target sets up what it needs; none of them holds logic.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+LOCK_READY := build/lock/.ready
+COMPILE = UV_CUSTOM_COMPILE_COMMAND='make lock' build/lock/bin/uv pip compile --quiet --universal \
+	--python-version 3.11 --fork-strategy fewest --no-emit-index-url --generate-hashes $(LOCK)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check format services services-stop services-status e2e docs lock wheel clean
+
+help: ## Show this list
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 18
+
+setup: $(READY) ## Make .venv with everything for working on the project
+
+demo: $(READY) ## Run the demonstration
+	$(BIN)/python -m examples.demo
+
+test: $(READY) ## Run the tests; those that need a service that is not there are skipped
+	$(BIN)/pytest
+
+check: $(READY) ## Lint, format, types and import rules
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+format: $(READY) ## Format the code and apply the safe fixes
+	$(BIN)/ruff check --fix-only
+	$(BIN)/ruff format
+
+services: ## Start PostgreSQL, MariaDB and RocketMQ on this machine
+	$(PYTHON) tests/services start
+
+services-stop: ## Stop them
+	$(PYTHON) tests/services stop
+
+services-status: ## Say which of them are up
+	$(PYTHON) tests/services status
+
+e2e: $(READY) ## Run the end-to-end story against the services
+	$(BIN)/python -m tests.acceptance.e2e
+
+docs: $(READY) ## Build the documentation into build/docs
+	$(BIN)/sphinx-build -W --keep-going -b html -d build/docs/.doctrees docs build/docs/html
+
+lock: $(LOCK_READY) ## Write requirements/*.txt anew; LOCK=--upgrade takes newer versions
+	$(COMPILE) pyproject.toml --all-extras requirements/dev.in -o requirements/dev.txt
+	$(COMPILE) pyproject.toml --all-extras requirements/test.in -o requirements/test.txt
+	$(COMPILE) --resolution lowest-direct pyproject.toml --all-extras requirements/test.in \
+		-o requirements/minimum.txt
+	$(COMPILE) requirements/lock.in -o requirements/lock.txt
+
+wheel: $(READY) ## Build the wheel into build/dist
+	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir build/dist .
+
+clean: ## Remove .venv, build/ and every cache
+	rm -rf .venv build .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .nox
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(READY): requirements/dev.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "pragmatic-ddd needs Python 3.11 or newer; name one: make PYTHON=python3.12 ...")'
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(LOCK_READY): requirements/lock.txt
+	$(PYTHON) -m venv build/lock
+	build/lock/bin/python -m pip install --quiet --require-hashes -r requirements/lock.txt
+	@touch $@

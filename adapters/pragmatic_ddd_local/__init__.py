@@ -1,0 +1,1 @@
+"""In-memory and thread-pool adapters, for first steps and tests."""

@@ -1,0 +1,1 @@
+"""Event serialization with orjson and cattrs."""

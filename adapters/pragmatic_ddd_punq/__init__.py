@@ -1,0 +1,1 @@
+"""Registers the core services in a punq container."""

@@ -1,0 +1,1 @@
+"""The outbox relay as a service, and the operator's command line."""

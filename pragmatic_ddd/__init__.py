@@ -1,0 +1,1 @@
+"""Domain-driven design with a transactional outbox."""
