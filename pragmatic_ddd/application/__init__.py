@@ -1,0 +1,1 @@
+"""What applications wire together: the outbox path, events, configuration."""

@@ -1,0 +1,1 @@
+"""Events inside one process: subscribers, their order, dispatch, topics."""

@@ -1,0 +1,29 @@
+"""Metrics for whoever wants none."""
+
+import attrs
+
+from pragmatic_ddd.ports.metrics import PublishPath
+from pragmatic_ddd.ports.outbox import Backlog
+
+
+@attrs.frozen
+class NoMetrics:
+    """Counts nothing: the default wherever an ``IEventMetrics`` is asked for."""
+
+    def published(self, event_type: str, path: PublishPath) -> None: ...
+
+    def publish_failed(self, event_type: str, path: PublishPath, *, counted: bool) -> None: ...
+
+    def dead_lettered(self, event_type: str) -> None: ...
+
+    def left_to_relay(self, count: int) -> None: ...
+
+    def lease_lost(self, path: PublishPath, count: int) -> None: ...
+
+    def consumed(self, event_type: str, subscriber: str) -> None: ...
+
+    def consume_failed(self, event_type: str, subscriber: str, *, final: bool) -> None: ...
+
+    def relay_failed(self) -> None: ...
+
+    def backlog(self, backlog: Backlog) -> None: ...

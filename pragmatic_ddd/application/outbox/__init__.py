@@ -1,0 +1,1 @@
+"""The outbox path: encoding, unit of work, eager publisher, relay."""

@@ -1,0 +1,47 @@
+"""Models without decorators: a base class makes its subclasses attrs classes.
+
+The flags that an entity needs (no slots, no value equality, keyword-only) are ones that a
+user would get wrong, so the base class sets them. This is the only metaprogramming here.
+"""
+
+from typing import dataclass_transform
+
+import attrs
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(attrs.field,))
+class MutableModel:
+    """Subclasses become keyword-only attrs classes without a decorator.
+
+    ``slots=False`` because ORMs instrument instances; ``eq=False`` because an entity is
+    equal by identity, never by value.
+    """
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if not _is_declarative(cls):
+            attrs.define(slots=False, eq=False, kw_only=True)(cls)
+        elif not _is_declarative(_maker(cls)):
+            raise TypeError(
+                f"{cls.__name__}: put the declarative base first, as in "
+                f"class {cls.__name__}(Base, AggregateRoot): its constructor takes the columns"
+            )
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(attrs.field,))
+class FrozenModel:
+    """Subclasses become immutable, keyword-only attrs classes without a decorator."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        attrs.frozen(slots=False, kw_only=True)(cls)
+
+
+def _maker(cls: type) -> type:
+    """The class whose constructor makes instances of ``cls``."""
+    return next(owner for owner in cls.__mro__ if "__init__" in vars(owner))
+
+
+def _is_declarative(cls: type) -> bool:
+    """Whether SQLAlchemy's declarative base makes this class's fields and constructor."""
+    return hasattr(cls, "_sa_registry")

@@ -1,0 +1,252 @@
+"""Every error this framework raises, in one tree.
+
+    PragmaticError
+    ├── DomainError                      the caller asked for something the model forbids
+    │   └── ForeignEventError            an aggregate collected an event of another aggregate
+    ├── UnitOfWorkError                  a unit of work was used in a way that it does not allow
+    │   ├── AggregateNotFoundError       no aggregate of that type has that id
+    │   └── ConcurrencyError             retryable: somebody else changed the aggregate first
+    ├── ConfigurationError               a setting is wrong; names key, value and rule
+    ├── SubscriptionError                a subscriber cannot be registered as asked
+    ├── EventTypeError                   an event class cannot be registered as asked
+    └── InfrastructureError              a collaborator failed; ``__cause__`` says how
+        ├── EventPublishError            retryable: the broker did not confirm
+        │   ├── BrokerUnavailableError   retryable: it cannot be reached; no event's fault
+        │   └── EventRejectedError       final: the broker or the adapter refuses this event
+        ├── EventSerializationError      final: a value cannot be written; names event and field
+        ├── EventDeserializationError    final: a payload cannot be read; names event and field
+        ├── UnknownEventTypeError        retryable: this code does not know the name or the version
+        ├── OutboxStoreError             retryable: the database failed
+        ├── OutboxSchemaError            final: the live table is not what the outbox needs
+        └── MissingDependencyError       final: a library is not installed; says what to install
+
+Adapters translate: no SQLAlchemy, RocketMQ or orjson exception crosses a port.
+``retryable`` is a class attribute because the relay decides from it.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+
+class PragmaticError(Exception):
+    """The root of the tree.
+
+    Attributes:
+        retryable: Whether the same call may succeed later without anybody changing anything.
+    """
+
+    retryable: ClassVar[bool] = False
+
+
+class DomainError(PragmaticError):
+    """A rule of the model was broken. Applications derive their own errors from it."""
+
+
+class ForeignEventError(DomainError):
+    """An aggregate was asked to collect an event that carries another aggregate's id.
+
+    Nothing was collected.
+
+    Attributes:
+        aggregate_name: Stable name of the aggregate's class.
+        aggregate_id: Identity of the aggregate that refused.
+        event_type: Stable name of the event's class.
+        event_aggregate_id: The identity that the event carries.
+    """
+
+    def __init__(
+        self, aggregate_name: str, aggregate_id: object, event_type: str, event_aggregate_id: object
+    ) -> None:
+        super().__init__(aggregate_name, aggregate_id, event_type, event_aggregate_id)
+        self.aggregate_name = aggregate_name
+        self.aggregate_id = aggregate_id
+        self.event_type = event_type
+        self.event_aggregate_id = event_aggregate_id
+
+    def __str__(self) -> str:
+        return (
+            f"{self.aggregate_name} {self.aggregate_id!r} cannot collect {self.event_type} "
+            f"of {self.event_aggregate_id!r}: an event belongs to the aggregate that raises it"
+        )
+
+
+class UnitOfWorkError(PragmaticError):
+    """A unit of work was used in a way that it does not allow, such as a second commit."""
+
+
+class AggregateNotFoundError(UnitOfWorkError):
+    """No aggregate of that type has that id.
+
+    Attributes:
+        aggregate_name: Stable name of the aggregate's class.
+        aggregate_id: The identity that was looked for.
+    """
+
+    def __init__(self, aggregate_name: str, aggregate_id: object) -> None:
+        super().__init__(aggregate_name, aggregate_id)
+        self.aggregate_name = aggregate_name
+        self.aggregate_id = aggregate_id
+
+    def __str__(self) -> str:
+        return f"there is no {self.aggregate_name} with id {self.aggregate_id!r}"
+
+
+class ConcurrencyError(UnitOfWorkError):
+    """Somebody else changed the aggregate first; nothing of this transaction was stored.
+
+    Load the aggregate again, repeat the change and commit.
+    """
+
+    retryable: ClassVar[bool] = True
+
+
+class ConfigurationError(PragmaticError):
+    """A setting is wrong; nothing was bound.
+
+    Attributes:
+        problems: One sentence for each wrong setting, naming key, value and rule.
+    """
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__(tuple(problems))
+        self.problems = tuple(problems)
+
+    def __str__(self) -> str:
+        return "; ".join(self.problems)
+
+
+class SubscriptionError(PragmaticError):
+    """A subscriber cannot be registered: a duplicate code, or a cycle. Nothing was registered."""
+
+
+class EventTypeError(PragmaticError):
+    """An event class cannot be registered: its name is missing or taken. Nothing was registered."""
+
+
+class InfrastructureError(PragmaticError):
+    """A collaborator failed. ``__cause__`` carries what it said."""
+
+
+class EventPublishError(InfrastructureError):
+    """The broker did not confirm an event. Whether it was delivered is unknown: send it again.
+
+    Attributes:
+        event_id: The event that may or may not have been delivered.
+        topic: Where it was going.
+        reason: What the adapter knows of the cause.
+    """
+
+    retryable: ClassVar[bool] = True
+
+    def __init__(self, event_id: str, topic: str, reason: str) -> None:
+        super().__init__(event_id, topic, reason)
+        self.event_id = event_id
+        self.topic = topic
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return (
+            f"broker did not confirm event {self.event_id} on topic {self.topic!r}: {self.reason}"
+        )
+
+
+class BrokerUnavailableError(EventPublishError):
+    """The broker cannot be reached: no event's fault, so no event's attempts are counted."""
+
+    def __str__(self) -> str:
+        return (
+            f"broker is not available for event {self.event_id} on topic {self.topic!r}: "
+            f"{self.reason}"
+        )
+
+
+class EventRejectedError(EventPublishError):
+    """The broker, or the adapter on its behalf, will never take this event. It was not sent."""
+
+    retryable: ClassVar[bool] = False
+
+    def __str__(self) -> str:
+        return f"event {self.event_id} is refused on topic {self.topic!r}: {self.reason}"
+
+
+class _EventFieldError(InfrastructureError):
+    def __init__(self, event_type: str, field: str, reason: str) -> None:
+        super().__init__(event_type, field, reason)
+        self.event_type = event_type
+        self.field = field
+        self.reason = reason
+
+
+class EventSerializationError(_EventFieldError):
+    """An event holds a value that cannot be written without loss. Nothing was stored.
+
+    Attributes:
+        event_type: Stable name of the event's class.
+        field: Path of the field, such as ``lines[2].price``; empty for the event as a whole.
+        reason: The value and the rule.
+    """
+
+    def __str__(self) -> str:
+        return f"cannot serialize {self.event_type}, field {self.field or '(all)'}: {self.reason}"
+
+
+class EventDeserializationError(_EventFieldError):
+    """A payload cannot be read as the event that it claims to be. Retrying cannot help.
+
+    Attributes:
+        event_type: Stable name that the message carries.
+        field: Path of the field, such as ``lines[2].price``; empty for the payload as a whole.
+        reason: What was found and what was expected.
+    """
+
+    def __str__(self) -> str:
+        return f"cannot deserialize {self.event_type}, field {self.field or '(all)'}: {self.reason}"
+
+
+class UnknownEventTypeError(InfrastructureError):
+    """This process has no class for an event's name, or only an older version of it.
+
+    Retryable, because in a rolling deploy the old code meets the new events.
+
+    Attributes:
+        event_type: Stable name that the message carries.
+        event_version: Schema version that the message carries.
+    """
+
+    retryable: ClassVar[bool] = True
+
+    def __init__(self, event_type: str, event_version: int) -> None:
+        super().__init__(event_type, event_version)
+        self.event_type = event_type
+        self.event_version = event_version
+
+    def __str__(self) -> str:
+        return (
+            f"event type {self.event_type!r} in version {self.event_version} is not known here: "
+            f"register its class, an alias, or deploy the code that has it"
+        )
+
+
+class OutboxStoreError(InfrastructureError):
+    """The outbox could not be read or written; each port method says what is true afterwards."""
+
+    retryable: ClassVar[bool] = True
+
+
+class OutboxSchemaError(InfrastructureError):
+    """The live table is not what the outbox needs.
+
+    Attributes:
+        problems: One sentence for each thing that is missing or different.
+    """
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__(tuple(problems))
+        self.problems = tuple(problems)
+
+    def __str__(self) -> str:
+        return "; ".join(self.problems)
+
+
+class MissingDependencyError(InfrastructureError):
+    """A library that an adapter needs is not installed, or cannot be loaded."""

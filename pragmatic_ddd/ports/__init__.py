@@ -1,0 +1,62 @@
+"""The ports: what the framework asks of databases, brokers and the application."""
+
+from pragmatic_ddd.ports.clock import IClock
+from pragmatic_ddd.ports.configuration import IConfigurationSource
+from pragmatic_ddd.ports.events import (
+    Delivery,
+    IEventManager,
+    IEventPublisher,
+    ILifecycle,
+    IStoredEventPublisher,
+    ISubscriberRegistry,
+    Receipt,
+    Subscriber,
+)
+from pragmatic_ddd.ports.metrics import IEventMetrics, PublishPath
+from pragmatic_ddd.ports.outbox import (
+    Backlog,
+    ClaimedMessage,
+    Delivered,
+    FailedTry,
+    IOutboxStore,
+    OutboxEntry,
+    OutboxMessage,
+    OutboxStatus,
+    Reservation,
+    StoredMessage,
+)
+from pragmatic_ddd.ports.repositories import IRepository
+from pragmatic_ddd.ports.serialization import IEventSerializer
+from pragmatic_ddd.ports.topics import ITopicResolver
+from pragmatic_ddd.ports.transactions import ITransactionOperations
+from pragmatic_ddd.ports.unit_of_work import IUnitOfWork
+
+__all__ = [
+    "Backlog",
+    "ClaimedMessage",
+    "Delivered",
+    "Delivery",
+    "FailedTry",
+    "IClock",
+    "IConfigurationSource",
+    "IEventManager",
+    "IEventMetrics",
+    "IEventPublisher",
+    "IEventSerializer",
+    "ILifecycle",
+    "IOutboxStore",
+    "IRepository",
+    "IStoredEventPublisher",
+    "ISubscriberRegistry",
+    "ITopicResolver",
+    "ITransactionOperations",
+    "IUnitOfWork",
+    "OutboxEntry",
+    "OutboxMessage",
+    "OutboxStatus",
+    "PublishPath",
+    "Receipt",
+    "Reservation",
+    "StoredMessage",
+    "Subscriber",
+]

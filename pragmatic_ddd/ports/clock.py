@@ -1,0 +1,16 @@
+"""Port: the application's clock.
+
+It stamps what the domain means. Grace, leases, retries and ages use the database's clock.
+"""
+
+import datetime as dt
+from abc import abstractmethod
+from typing import Protocol
+
+
+class IClock(Protocol):
+    """Tells the time. Safe to call from any thread."""
+
+    @abstractmethod
+    def now(self) -> dt.datetime:
+        """Return the present instant, aware, in UTC."""

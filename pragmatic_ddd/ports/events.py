@@ -1,0 +1,192 @@
+"""Port: the event manager, which publishes events and brings them to their subscribers.
+
+Three roles in one: publisher, registry of subscribers, and something with a life. Code asks
+for the role that it uses; every event manager fits.
+
+One event is one message, whether or not this process has subscribers for it. Each consuming
+service dispatches the message to its own subscribers.
+"""
+
+import datetime as dt
+import enum
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+import attrs
+from attrs import validators
+
+from pragmatic_ddd.domain.events import DomainEvent
+from pragmatic_ddd.ports.outbox import OutboxMessage
+
+EventT = TypeVar("EventT", bound=DomainEvent)
+
+# A handler takes the one event class that it is registered for, so the registry cannot name it.
+AnyHandler = Callable[[Any], None]
+AnyCondition = Callable[[Any], bool]
+
+
+@attrs.frozen
+class Receipt:
+    """What a broker answered when it confirmed an event. Kept with the row.
+
+    Attributes:
+        text: Message id and position, as the broker's own tools show them; at most 500
+            characters are kept.
+    """
+
+    text: str = attrs.field(validator=validators.instance_of(str))
+
+
+class Delivery(enum.Enum):
+    """When a subscriber is called.
+
+    Attributes:
+        IMMEDIATE: As soon as the event arrives and the subscribers it depends on succeeded.
+        DELAYED: The same, after the event manager's configured delay.
+    """
+
+    IMMEDIATE = "immediate"
+    DELAYED = "delayed"
+
+
+@attrs.frozen(kw_only=True)
+class Subscriber:
+    """A registered subscriber.
+
+    Attributes:
+        code: Its name, unique among the subscribers of its event.
+        event_type: Stable name of the event.
+        handler: Called with the event; an exception means that it failed.
+        condition: Whether it wants this event; always, where ``None``.
+        depends_on: Codes of subscribers of the same event that must have succeeded before.
+        delivery: When it is called.
+    """
+
+    code: str
+    event_type: str
+    handler: AnyHandler
+    condition: AnyCondition | None = None
+    depends_on: frozenset[str] = frozenset()
+    delivery: Delivery = Delivery.IMMEDIATE
+
+
+class IStoredEventPublisher(Protocol):
+    """Publishes messages of the outbox as they were stored. Safe to call from any thread."""
+
+    @property
+    @abstractmethod
+    def longest_call(self) -> dt.timedelta:
+        """Upper bound of one ``publish_stored``, whatever the broker does."""
+
+    @property
+    @abstractmethod
+    def side_by_side(self) -> int:
+        """How many calls are worth making at once, at least 1; never two of one aggregate."""
+
+    @abstractmethod
+    def publish_stored(self, message: OutboxMessage) -> Receipt:
+        """Publish the stored bytes and headers; return when the broker has confirmed them.
+
+        In process: return when the root subscribers have succeeded. One try: repeating is the
+        caller's decision. Two calls for the same aggregate must not overlap.
+
+        Raises:
+            BrokerUnavailableError: The broker cannot be reached; not this message's fault.
+            EventRejectedError: It will never be taken; it was not sent.
+            EventPublishError: No confirmation; it may or may not have been delivered.
+            UnknownEventTypeError: In process: this code does not know the event (yet).
+            EventDeserializationError: In process: the payload cannot be read, ever.
+        """
+
+
+class IEventPublisher(Protocol):
+    """Publishes events directly, without an outbox: what is not confirmed may be lost."""
+
+    @abstractmethod
+    def publish(
+        self, event: DomainEvent, *, subscriber: str | None = None, only_this: bool = False
+    ) -> Receipt:
+        """Publish one event; return when it is confirmed.
+
+        Args:
+            event: A named event.
+            subscriber: Code of the one subscriber that it is for; all of them, where ``None``.
+            only_this: With ``subscriber``: do not go on to those that depend on it.
+
+        Raises:
+            EventPublishError: As ``publish_stored``.
+            EventSerializationError: A value cannot be written; nothing was sent.
+            SubscriptionError: In process: there is no such subscriber.
+        """
+
+    @abstractmethod
+    def publish_all(self, events: Sequence[DomainEvent]) -> list[Receipt]:
+        """Publish events in the given order, stopping at the first that fails.
+
+        Raises:
+            EventPublishError: As ``publish``; the events before it were confirmed.
+        """
+
+
+class ISubscriberRegistry(Protocol):
+    """Knows who wants which event."""
+
+    @abstractmethod
+    def register_subscriber(
+        self,
+        code: str,
+        event_type: type[EventT],
+        handler: Callable[[EventT], None],
+        *,
+        condition: Callable[[EventT], bool] | None = None,
+        depends_on: Sequence[str] = (),
+        delivery: Delivery = Delivery.IMMEDIATE,
+    ) -> None:
+        """Register a handler, before ``start()``.
+
+        Args:
+            code: Its name, unique among the subscribers of this event.
+            event_type: The event's class.
+            handler: Called with the event, possibly more than once for the same ``event_id``.
+            condition: Asked for each event; ``False`` means that it is not called.
+            depends_on: Codes that must have succeeded before; they may be registered later.
+            delivery: Whether it is called at once or after a delay.
+
+        Raises:
+            SubscriptionError: The code is taken, the dependencies have a cycle, or the manager
+                has been started; nothing was registered.
+        """
+
+    @abstractmethod
+    def subscribers(self) -> Mapping[str, Sequence[Subscriber]]:
+        """Return all subscribers by the stable name of their event, in order of registration."""
+
+    @abstractmethod
+    def dependencies(self) -> Mapping[str, Sequence[tuple[str, str]]]:
+        """Return, by event name, the edges (predecessor's code, successor's code)."""
+
+
+class ILifecycle(Protocol):
+    """Something that is started once and shut down once, and is a context manager for that."""
+
+    @abstractmethod
+    def start(self) -> None:
+        """Begin to work. A second call does nothing; a start after ``shutdown`` is an error.
+
+        Raises:
+            InfrastructureError: It cannot begin; it holds no resources and may be started again.
+        """
+
+    @abstractmethod
+    def shutdown(self) -> None:
+        """Finish what is in hand within a bound, let go of all resources. Never raises.
+
+        A second call does nothing; nothing is published afterwards.
+        """
+
+
+class IEventManager(
+    IEventPublisher, IStoredEventPublisher, ISubscriberRegistry, ILifecycle, Protocol
+):
+    """Publisher, registry and lifecycle. Implementations must pass ``EventManagerContract``."""

@@ -1,0 +1,1 @@
+"""Contract suites, one for each port: subclass one, give it a fixture, run pytest."""
