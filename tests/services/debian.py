@@ -1,0 +1,57 @@
+"""Programs from Debian packages, installed without letting them start daemons of their own."""
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.services.error import ServiceError
+from tests.services.folder import STATE, exclusive
+from tests.services.process import run
+
+_POLICY = Path("/usr/sbin/policy-rc.d")
+
+
+def install(needs: Iterable[Mapping[str, str]]) -> None:
+    """Install the packages of those programs that are missing.
+
+    Args:
+        needs: Package per program, once for each server.
+
+    Raises:
+        ServiceError: We may not install; the text says what the user has to.
+    """
+    packages = {package for need in needs for package in _missing(need)}
+    if not packages:
+        return
+    if os.geteuid() != 0 or shutil.which("apt-get") is None:
+        raise ServiceError(f"as root on Debian: apt-get install {' '.join(sorted(packages))}")
+    log = STATE / "apt.log"
+    apt_get = ["apt-get", "--quiet", "--yes", "-o", "DPkg::Lock::Timeout=300"]
+    silent = {"DEBIAN_FRONTEND": "noninteractive"}
+    with exclusive(STATE), _no_daemons():
+        run([*apt_get, "update"], log=log, environment=silent)
+        run(
+            [*apt_get, "install", "--no-install-recommends", *sorted(packages)],
+            log=log,
+            environment=silent,
+        )
+
+
+def _missing(need: Mapping[str, str]) -> list[str]:
+    return [package for program, package in need.items() if shutil.which(program) is None]
+
+
+@contextmanager
+def _no_daemons() -> Iterator[None]:
+    """Forbid installed packages to start their daemons, unless there is a policy already."""
+    if _POLICY.exists():
+        yield
+        return
+    _POLICY.write_text("#!/bin/sh\nexit 101\n")
+    _POLICY.chmod(0o755)
+    try:
+        yield
+    finally:
+        _POLICY.unlink()

@@ -1,0 +1,74 @@
+"""A TCP port on loopback: which one, how to move it, whose it is."""
+
+import os
+import socket
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+HOST = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class Port:
+    """A port that an environment variable may move.
+
+    Attributes:
+        number: Where the server listens.
+        variable: The environment variable that decides about it.
+    """
+
+    number: int
+    variable: str
+
+    @classmethod
+    def of(cls, name: str, default: int) -> Self:
+        """Return the port of that name, moved by ``PRAGMATIC_DDD_<NAME>_PORT`` if that is set."""
+        variable = f"PRAGMATIC_DDD_{name.upper().replace('-', '_')}_PORT"
+        return cls(int(os.environ.get(variable) or default), variable)
+
+    def beside(self, offset: int) -> Self:
+        """Return the port that a server takes in addition, and that moves with this one."""
+        return type(self)(self.number + offset, self.variable)
+
+    @property
+    def address(self) -> str:
+        """Host and port, as clients write it."""
+        return f"{HOST}:{self.number}"
+
+    def accepts(self) -> bool:
+        """Whether somebody listens there."""
+        try:
+            socket.create_connection((HOST, self.number), timeout=1).close()
+        except OSError:
+            return False
+        return True
+
+    def greeting(self, size_bytes: int) -> bytes:
+        """Return the first bytes that the server says unasked; OSError when it says nothing."""
+        with socket.create_connection((HOST, self.number), timeout=2) as connection:
+            return connection.recv(size_bytes, socket.MSG_WAITALL)
+
+    def owner(self) -> str:
+        """Say who listens there, as far as the system lets us see it."""
+        inodes = set(_listening(self.number))
+        for descriptor in Path("/proc").glob("[0-9]*/fd/*"):
+            with suppress(OSError):
+                if str(descriptor.readlink()) in inodes:
+                    process = descriptor.parents[1]
+                    program = (process / "comm").read_text().strip()
+                    return f"{program} (pid {process.name}) in {(process / 'cwd').readlink()}"
+        return "another process"
+
+
+def _listening(number: int) -> list[str]:
+    """Return the sockets that listen on the port, as links in ``/proc/<pid>/fd`` name them."""
+    listen, found = "0A", []
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with suppress(OSError):
+            for line in Path(table).read_text().splitlines()[1:]:
+                fields = line.split()
+                if fields[3] == listen and int(fields[1].rpartition(":")[2], 16) == number:
+                    found.append(f"socket:[{fields[9]}]")
+    return found
