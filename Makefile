@@ -47,7 +47,6 @@ docs: $(READY) ## Build the documentation into build/docs
 
 lock: $(LOCK_READY) ## Write requirements/*.txt anew; LOCK=--upgrade takes newer versions
 	$(COMPILE) pyproject.toml --all-extras requirements/dev.in -o requirements/dev.txt
-	$(COMPILE) pyproject.toml --all-extras requirements/test.in -o requirements/test.txt
 	$(COMPILE) --resolution lowest-direct pyproject.toml --all-extras requirements/test.in \
 		-o requirements/minimum.txt
 	$(COMPILE) requirements/lock.in -o requirements/lock.txt

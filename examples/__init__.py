@@ -1,0 +1,1 @@
+"""Runnable examples; each says in its first line how to start it."""

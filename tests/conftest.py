@@ -1,0 +1,23 @@
+"""What every test run needs: readable contract failures, and tests that know their services."""
+
+import pytest
+
+from tests import servers
+
+pytest.register_assert_rewrite("pragmatic_ddd.testing")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test whose service is not there; fail it where services are required."""
+    for mark in item.iter_markers("service"):
+        for service in mark.args:
+            if not servers.answers(service):
+                _miss(service)
+
+
+def _miss(service: str) -> None:
+    reason = f"needs {service}; start it with: make services"
+    if servers.is_required(service):
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)

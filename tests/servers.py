@@ -1,0 +1,123 @@
+"""Where the servers are that some tests need, and whether each of them answers.
+
+`make services` starts them at the default addresses; an environment variable names another one.
+"""
+
+import contextlib
+import functools
+import json
+import os
+import re
+import socket
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+_ROOT = Path(__file__).parent.parent
+_TIMEOUT_SECONDS = 3.0
+_BROKER_ADDRESS = re.compile(rb'"brokerAddrs":\{"?\d+"?:"([^":]+):(\d+)"')
+
+
+def postgresql_url() -> str:
+    return os.environ.get(
+        "PRAGMATIC_DDD_POSTGRESQL_URL", "postgresql+psycopg://postgres@127.0.0.1:54329/postgres"
+    )
+
+
+def mariadb_url() -> str:
+    return os.environ.get(
+        "PRAGMATIC_DDD_MARIADB_URL",
+        "mysql+pymysql://test:test@127.0.0.1:33069/test?charset=utf8mb4",
+    )
+
+
+def rocketmq_name_server() -> str:
+    return os.environ.get("PRAGMATIC_DDD_ROCKETMQ_NAME_SERVER", "127.0.0.1:9876")
+
+
+def rocketmq_library() -> Path | None:
+    """Return the native client library, or None to leave the search to the system's loader."""
+    named = os.environ.get("PRAGMATIC_DDD_ROCKETMQ_LIBRARY")
+    if named:
+        return Path(named)
+    built = _ROOT / "build" / "services" / "rocketmq" / "librocketmq.so"
+    return built if built.exists() else None
+
+
+def is_required(service: str) -> bool:
+    """Say whether a test without that service fails instead of being skipped.
+
+    `PRAGMATIC_DDD_SERVICES` is `required` for every service, or names some, with commas.
+    """
+    required = os.environ.get("PRAGMATIC_DDD_SERVICES", "")
+    return required == "required" or service in required.split(",")
+
+
+@functools.cache
+def answers(service: str) -> bool:
+    """Say whether the service speaks its protocol at its address; asked once per run.
+
+    Raises:
+        KeyError: No service has that name.
+    """
+    probe = _PROBES[service]
+    with contextlib.suppress(OSError):
+        return probe()
+    return False
+
+
+def _postgresql_answers() -> bool:
+    ssl_request = struct.pack("!ii", 8, 80877103)
+    with _connect(_address(postgresql_url(), default_port=5432)) as server:
+        server.sendall(ssl_request)
+        return server.recv(1) in {b"S", b"N"}
+
+
+def _mariadb_answers() -> bool:
+    protocol_version = b"\x0a"
+    with _connect(_address(mariadb_url(), default_port=3306)) as server:
+        greeting = _receive(server, 5)
+        return greeting[4:] == protocol_version
+
+
+def _rocketmq_answers() -> bool:
+    """Ask the name server for its brokers, and connect to the first one."""
+    get_broker_cluster_info = 106
+    header = json.dumps(
+        {"code": get_broker_cluster_info, "language": "JAVA", "version": 0, "opaque": 1, "flag": 0}
+    ).encode()
+    with _connect(_address(f"//{rocketmq_name_server()}", default_port=9876)) as server:
+        server.sendall(struct.pack("!ii", 4 + len(header), len(header)) + header)
+        (length,) = struct.unpack("!i", _receive(server, 4))
+        broker = _BROKER_ADDRESS.search(_receive(server, length))
+    if broker is None:
+        return False
+    with _connect((broker[1].decode(), int(broker[2]))):
+        return True
+
+
+_PROBES: dict[str, Callable[[], bool]] = {
+    "postgresql": _postgresql_answers,
+    "mariadb": _mariadb_answers,
+    "rocketmq": _rocketmq_answers,
+}
+
+
+def _address(url: str, *, default_port: int) -> tuple[str, int]:
+    parts = urlsplit(url)
+    return parts.hostname or "127.0.0.1", parts.port or default_port
+
+
+def _connect(address: tuple[str, int]) -> socket.socket:
+    return socket.create_connection(address, timeout=_TIMEOUT_SECONDS)
+
+
+def _receive(server: socket.socket, size: int) -> bytes:
+    received = b""
+    while len(received) < size:
+        part = server.recv(size - len(received))
+        if not part:
+            raise ConnectionError(f"closed after {len(received)} of {size} bytes")
+        received += part
+    return received
