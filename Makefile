@@ -43,7 +43,7 @@ e2e: $(READY) ## Run the end-to-end story against the services
 	$(BIN)/python -m tests.acceptance.e2e
 
 docs: $(READY) ## Build the documentation into build/docs
-	$(BIN)/sphinx-build -W --keep-going -b html -d build/docs/.doctrees docs build/docs/html
+	$(BIN)/sphinx-build -W -E --keep-going -b html -d build/docs/.doctrees docs build/docs/html
 
 lock: $(LOCK_READY) ## Write requirements/*.txt anew; LOCK=--upgrade takes newer versions
 	$(COMPILE) pyproject.toml --all-extras requirements/dev.in -o requirements/dev.txt

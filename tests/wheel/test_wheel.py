@@ -105,7 +105,7 @@ def test_the_wheel_runs_the_quickstart_in_an_environment_of_its_own(
     venv.create(tmp_path / "venv", with_pip=True)
     python = tmp_path / "venv" / "bin" / "python"
     _install(python, f"{wheel}[sqlalchemy,orjson]", folder=tmp_path)
-    quickstart = shutil.copy(_ROOT / "examples" / "quickstart.py", tmp_path)
+    quickstart = str(shutil.copy(_ROOT / "examples" / "quickstart.py", tmp_path))
 
     printed = _run(str(python), quickstart, cwd=tmp_path)
 
