@@ -10,7 +10,8 @@
     ├── SubscriptionError                a subscriber cannot be registered as asked
     ├── EventTypeError                   an event class cannot be registered as asked
     └── InfrastructureError              a collaborator failed; ``__cause__`` says how
-        ├── EventPublishError            retryable: the broker did not confirm
+        ├── EventPublishError            retryable: this event could not be published
+        │   ├── EventUnconfirmedError    retryable: no answer; its fault or the broker's, unknown
         │   ├── BrokerUnavailableError   retryable: it cannot be reached; no event's fault
         │   └── EventRejectedError       final: the broker or the adapter refuses this event
         ├── EventSerializationError      final: a value cannot be written; names event and field
@@ -128,7 +129,10 @@ class InfrastructureError(PragmaticError):
 
 
 class EventPublishError(InfrastructureError):
-    """The broker did not confirm an event. Whether it was delivered is unknown: send it again.
+    """An event was not published, or not confirmed. It may have been delivered: send it again.
+
+    Raised as it is, the event is at fault (a subscriber failed, the broker refused it for now):
+    the try counts.
 
     Attributes:
         event_id: The event that may or may not have been delivered.
@@ -148,6 +152,13 @@ class EventPublishError(InfrastructureError):
         return (
             f"broker did not confirm event {self.event_id} on topic {self.topic!r}: {self.reason}"
         )
+
+
+class EventUnconfirmedError(EventPublishError):
+    """No confirmation, and the client cannot tell whether the event or the broker is at fault.
+
+    The try counts only if the same broker confirmed another event since the previous one.
+    """
 
 
 class BrokerUnavailableError(EventPublishError):

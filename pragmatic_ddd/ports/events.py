@@ -94,7 +94,9 @@ class IStoredEventPublisher(Protocol):
         Raises:
             BrokerUnavailableError: The broker cannot be reached; not this message's fault.
             EventRejectedError: It will never be taken; it was not sent.
-            EventPublishError: No confirmation; it may or may not have been delivered.
+            EventUnconfirmedError: No confirmation, for a cause that the client cannot tell; it
+                may or may not have been delivered.
+            EventPublishError: It failed by its own fault, and may succeed later.
             UnknownEventTypeError: In process: this code does not know the event (yet).
             EventDeserializationError: In process: the payload cannot be read, ever.
         """
