@@ -1,11 +1,11 @@
 """Programs from Debian packages, installed without letting them start daemons of their own."""
 
 import os
-import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.services import program
 from tests.services.error import ServiceError
 from tests.services.folder import STATE, exclusive
 from tests.services.process import run
@@ -25,8 +25,10 @@ def install(needs: Iterable[Mapping[str, str]]) -> None:
     packages = {package for need in needs for package in _missing(need)}
     if not packages:
         return
-    if os.geteuid() != 0 or shutil.which("apt-get") is None:
-        raise ServiceError(f"as root on Debian: apt-get install {' '.join(sorted(packages))}")
+    if os.geteuid() != 0 or program.find("apt-get") is None:
+        raise ServiceError(
+            f"programs are missing; as root on Debian: apt-get install {' '.join(sorted(packages))}"
+        )
     log = STATE / "apt.log"
     apt_get = ["apt-get", "--quiet", "--yes", "-o", "DPkg::Lock::Timeout=300"]
     silent = {"DEBIAN_FRONTEND": "noninteractive"}
@@ -40,7 +42,7 @@ def install(needs: Iterable[Mapping[str, str]]) -> None:
 
 
 def _missing(need: Mapping[str, str]) -> list[str]:
-    return [package for program, package in need.items() if shutil.which(program) is None]
+    return [package for name, package in need.items() if program.find(name) is None]
 
 
 @contextmanager

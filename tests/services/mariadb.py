@@ -5,6 +5,7 @@ import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tests.services import program
 from tests.services.folder import STATE, make_whole
 from tests.services.port import HOST, Port
 from tests.services.process import run
@@ -47,7 +48,7 @@ class MariaDb:
 
     def command(self) -> Sequence[str]:
         return [
-            "mariadbd",
+            program.path("mariadbd"),
             "--no-defaults",
             f"--datadir={self._data}",
             f"--bind-address={HOST}",
@@ -71,7 +72,7 @@ class MariaDb:
         options = ["--skip-test-db", "--auth-root-authentication-method=normal"]
         run(
             [
-                "mariadb-install-db",
+                program.path("mariadb-install-db"),
                 "--no-defaults",
                 f"--datadir={data}",
                 *options,

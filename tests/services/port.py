@@ -50,15 +50,22 @@ class Port:
         with socket.create_connection((HOST, self.number), timeout=2) as connection:
             return connection.recv(size_bytes, socket.MSG_WAITALL)
 
-    def owner(self) -> str:
-        """Say who listens there, as far as the system lets us see it."""
-        inodes = set(_listening(self.number))
+    def listener(self) -> int | None:
+        """Return the pid of who listens there; None when nobody does or we may not see it."""
+        sockets = set(_listening(self.number))
         for descriptor in Path("/proc").glob("[0-9]*/fd/*"):
             with suppress(OSError):
-                if str(descriptor.readlink()) in inodes:
-                    process = descriptor.parents[1]
-                    program = (process / "comm").read_text().strip()
-                    return f"{program} (pid {process.name}) in {(process / 'cwd').readlink()}"
+                if str(descriptor.readlink()) in sockets:
+                    return int(descriptor.parts[2])
+        return None
+
+    def owner(self) -> str:
+        """Say who listens there, as far as the system lets us see it."""
+        pid = self.listener()
+        with suppress(OSError):
+            process = Path("/proc") / str(pid)
+            program = (process / "comm").read_text().strip()
+            return f"{program} (pid {pid}) in {(process / 'cwd').readlink()}"
         return "another process"
 
 

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tests.services import program
 from tests.services.folder import STATE, make_whole
 from tests.services.port import HOST, Port
 from tests.services.process import Process, processes_in, run
@@ -35,7 +36,7 @@ class PostgreSql:
 
     @property
     def packages(self) -> Mapping[str, str]:
-        return {_program(name): "postgresql" for name in ("postgres", "initdb", "pg_isready")}
+        return dict.fromkeys(("postgres", "initdb", "pg_isready"), "postgresql")
 
     def prepare(self) -> None:
         make_whole(self._data, self._create)
@@ -45,7 +46,7 @@ class PostgreSql:
     def command(self) -> Sequence[str]:
         return [
             *self._as_its_user(),
-            _program("postgres"),
+            program.path("postgres"),
             "-D",
             str(self._data),
             "-h",
@@ -64,7 +65,7 @@ class PostgreSql:
     def answers(self) -> bool:
         # Without a user each question would leave an error in the server's log.
         question = ["-q", "-h", HOST, "-p", str(self._port.number), "-U", _USER]
-        return subprocess.run([_program("pg_isready"), *question], check=False).returncode == 0
+        return subprocess.run([program.path("pg_isready"), *question], check=False).returncode == 0
 
     def clean_up(self) -> None:
         """End the sessions of a killed server: they live on, and would forbid its next start."""
@@ -78,7 +79,7 @@ class PostgreSql:
         run(
             [
                 *self._as_its_user(),
-                _program("initdb"),
+                program.path("initdb"),
                 f"--pgdata={data}",
                 f"--username={_USER}",
                 *options,
@@ -101,10 +102,3 @@ class PostgreSql:
             return change
         # A folder above is closed to others, such as root's own: keep the right to pass it.
         return [*change, "--inh-caps=+dac_override", "--ambient-caps=+dac_override"]
-
-
-def _program(name: str) -> str:
-    """Return the path of a program that Debian keeps outside of PATH, or its name."""
-    versions = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
-    path = os.pathsep.join([*map(str, reversed(versions)), os.environ.get("PATH", "")])
-    return shutil.which(name, path=path) or name

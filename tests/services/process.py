@@ -149,6 +149,8 @@ def _start_time(pid: int) -> int | None:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return None
-    # The name in parentheses may hold blanks; after it come state and, 19 fields on, start time.
+    # The name in parentheses may hold blanks; after it fields are counted from 0, the state.
     fields = stat.rpartition(")")[2].split()
-    return None if fields[0] in "ZX" else int(fields[19])
+    state, threads, started = fields[0], int(fields[17]), int(fields[19])
+    # A first thread that is a zombie beside others is a process on its way out, ports still open.
+    return None if state in "ZX" and threads <= 1 else started

@@ -166,7 +166,8 @@ class RocketMqBroker:
 
     def _refuse_a_name_server_of_others(self) -> None:
         ours = Process.read(STATE / RocketMqNameServer.name / "pid")
-        if ours is None and self._name_server.accepts():
+        listener = self._name_server.listener()
+        if listener is not None and (ours is None or ours.pid != listener):
             raise ServiceError(
                 f"the name server on port {self._name_server.number} is not ours; "
                 f"set {self._name_server.variable} to a free port"
