@@ -6,6 +6,10 @@ LOCK_READY := build/lock/.ready
 COMPILE = UV_CUSTOM_COMPILE_COMMAND='make lock' build/lock/bin/uv pip compile --quiet --universal \
 	--python-version 3.11 --fork-strategy fewest --no-emit-index-url --generate-hashes $(LOCK)
 
+define REQUIRE_PYTHON
+@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
+endef
+
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check format services services-stop services-status e2e docs lock wheel clean
 
@@ -31,12 +35,15 @@ format: $(READY) ## Format the code and apply the safe fixes
 	$(BIN)/ruff format
 
 services: ## Start PostgreSQL, MariaDB and RocketMQ on this machine
+	$(REQUIRE_PYTHON)
 	$(PYTHON) tests/services start
 
 services-stop: ## Stop them
+	$(REQUIRE_PYTHON)
 	$(PYTHON) tests/services stop
 
 services-status: ## Say which of them are up
+	$(REQUIRE_PYTHON)
 	$(PYTHON) tests/services status
 
 e2e: $(READY) ## Run the end-to-end story against the services
@@ -59,13 +66,14 @@ clean: ## Remove .venv, build/ and every cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): requirements/dev.txt pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "pragmatic-ddd needs Python 3.11 or newer; name one: make PYTHON=python3.12 ...")'
+	$(REQUIRE_PYTHON)
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/dev.txt
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(LOCK_READY): requirements/lock.txt
+	$(REQUIRE_PYTHON)
 	$(PYTHON) -m venv build/lock
 	build/lock/bin/python -m pip install --quiet --require-hashes -r requirements/lock.txt
 	@touch $@
