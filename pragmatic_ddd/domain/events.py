@@ -8,7 +8,7 @@ and moved. A class without a name is a family: it can be inherited from, but not
 """
 
 import datetime as dt
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import attrs
 
@@ -91,7 +91,7 @@ class DomainEvent(FrozenModel):
         cls.event_version = version
         cls.event_aliases = tuple(checked_name(alias, owner) for alias in aliases)
 
-    def __attrs_pre_init__(self, *_: Any, **__: Any) -> None:  # attrs hands on what it was given
+    def __attrs_pre_init__(self, *_: object, **__: object) -> None:
         if not self.event_type:
             raise TypeError(
                 f"{type(self).__qualname__} has no name, so it cannot be raised: "

@@ -7,6 +7,7 @@ import attrs
 from pragmatic_ddd.domain.events import DomainEvent
 
 EventFactory = Callable[[], DomainEvent]
+EventsMark = tuple[DomainEvent | EventFactory, ...]
 
 
 @attrs.define(eq=False)
@@ -35,23 +36,28 @@ class TriggeredEvents:
         return tuple(item for item in self._items if isinstance(item, DomainEvent))
 
     def drain(self) -> list[DomainEvent]:
-        """Remove and return all events; deferred ones are built now, each once.
+        """Remove and return all events; deferred ones are built now.
 
         Raises:
             Exception: Whatever a factory raises; then every event is still here.
         """
-        for position, item in enumerate(self._items):
-            if not isinstance(item, DomainEvent):
-                self._items[position] = item()
-        drained = self.snapshot()
+        drained = [item if isinstance(item, DomainEvent) else item() for item in self._items]
         self._items.clear()
-        return list(drained)
+        return drained
 
     def remove(self, event_type: type[DomainEvent]) -> int:
         """Remove the ready events of that class and its subclasses; return how many."""
         before = len(self._items)
         self._items = [item for item in self._items if not isinstance(item, event_type)]
         return before - len(self._items)
+
+    def mark(self) -> EventsMark:
+        """Return what to ``reset`` to if the transaction that drains the events fails."""
+        return tuple(self._items)
+
+    def reset(self, mark: EventsMark) -> None:
+        """Go back to a mark: the events of a transaction that did not happen are raised again."""
+        self._items = list(mark)
 
     def cut_back(self, count: int) -> None:
         """Keep the first ``count`` events: what was raised after them never happened."""

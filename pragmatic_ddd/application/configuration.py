@@ -1,0 +1,156 @@
+"""Settings: from text under dotted keys to frozen, validated config classes.
+
+outbox.poll-interval = 5min   ->   OutboxRelayConfig.poll_interval = timedelta(minutes=5)
+"""
+
+import datetime as dt
+import os
+import re
+from collections.abc import Callable, Mapping
+from typing import TypeVar, get_type_hints
+
+import attrs
+
+from pragmatic_ddd.errors import ConfigurationError
+from pragmatic_ddd.ports.configuration import IConfigurationSource
+
+ConfigT = TypeVar("ConfigT", bound=attrs.AttrsInstance)
+
+_UNITS = {
+    "us": dt.timedelta(microseconds=1),
+    "ms": dt.timedelta(milliseconds=1),
+    "s": dt.timedelta(seconds=1),
+    "sec": dt.timedelta(seconds=1),
+    "m": dt.timedelta(minutes=1),
+    "min": dt.timedelta(minutes=1),
+    "h": dt.timedelta(hours=1),
+    "d": dt.timedelta(days=1),
+}
+_SHORT = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)")
+_ISO = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?")
+_BOOLEANS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+
+
+@attrs.frozen
+class MappingConfigurationSource:
+    """Settings from a mapping, such as a parsed file.
+
+    Attributes:
+        settings: Text by full key.
+    """
+
+    settings: Mapping[str, str]
+
+    def get(self, key: str) -> str | None:
+        """Return the text under that key."""
+        return self.settings.get(key)
+
+
+@attrs.frozen
+class EnvironmentConfigurationSource:
+    """Settings from the environment: ``outbox.poll-interval`` is ``OUTBOX_POLL_INTERVAL``.
+
+    Attributes:
+        prefix: Put before each variable's name, such as ``SHOP_``.
+    """
+
+    prefix: str = ""
+
+    def get(self, key: str) -> str | None:
+        """Return the text of the key's variable."""
+        return os.environ.get(self.prefix + re.sub(r"[.-]", "_", key).upper())
+
+
+def duration(text: str) -> dt.timedelta:
+    """Read a duration: ``250ms``, ``30s``, ``5min``, ``2h``, ``7d`` or ISO 8601 ``PT5M``.
+
+    Raises:
+        ValueError: It is none of these.
+    """
+    clean = text.strip()
+    short = _SHORT.fullmatch(clean.lower())
+    if short and short[2] in _UNITS:
+        return float(short[1]) * _UNITS[short[2]]
+    iso = _ISO.fullmatch(clean.upper())
+    if iso and any(iso.groups()):
+        days, hours, minutes, seconds = (float(part or 0) for part in iso.groups())
+        return dt.timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+    raise ValueError("a duration such as 250ms, 30s, 5min, 2h, 7d or PT5M")
+
+
+def _whole_number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError("a whole number") from None
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError("a number") from None
+
+
+def _boolean(text: str) -> bool:
+    try:
+        return _BOOLEANS[text.strip().lower()]
+    except KeyError:
+        raise ValueError("true or false") from None
+
+
+_READERS: Mapping[object, Callable[[str], object]] = {
+    dt.timedelta: duration,
+    int: _whole_number,
+    float: _number,
+    bool: _boolean,
+    str: str,
+    str | None: str,
+}
+
+
+def bind(config_type: type[ConfigT], source: IConfigurationSource, *, prefix: str) -> ConfigT:
+    """Make a config from settings; what is not set keeps its default.
+
+    Args:
+        config_type: A frozen attrs class; ``poll_interval`` is read from ``prefix.poll-interval``.
+        source: Where the settings are.
+        prefix: First part of the keys, without the dot.
+
+    Raises:
+        ConfigurationError: One or more settings are wrong; every one is named, with its value
+            and the rule.
+        TypeError: A field of the class has a type that no setting can have.
+    """
+    problems: list[str] = []
+    values: dict[str, object] = {}
+    types = get_type_hints(config_type)
+    for field in attrs.fields(config_type):
+        key = f"{prefix}.{field.name.replace('_', '-')}"
+        text = source.get(key)
+        if text is None:
+            continue
+        try:
+            value = _reader(types[field.name], key)(text)
+            if field.validator is not None:
+                field.validator(None, field, value)
+            values[field.name] = value
+        except ValueError as error:
+            problems.append(f"{key} = {text!r}: {_rule(error)}")
+    if problems:
+        raise ConfigurationError(problems)
+    try:
+        return config_type(**values)
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError([f"{prefix}: {_rule(error)}"]) from error
+
+
+def _reader(kind: object, key: str) -> Callable[[str], object]:
+    try:
+        return _READERS[kind]
+    except KeyError:
+        raise TypeError(f"{key}: no setting can have the type {kind}") from None
+
+
+def _rule(error: Exception) -> str:
+    return str(error.args[0]) if error.args else type(error).__name__

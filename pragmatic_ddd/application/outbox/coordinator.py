@@ -1,0 +1,120 @@
+"""The one thread of the eager publisher that talks to the outbox: settles, and claims."""
+
+import datetime as dt
+import logging
+from collections.abc import Callable, Sequence
+
+import attrs
+
+from pragmatic_ddd.application.outbox.config import OutboxRelayConfig
+from pragmatic_ddd.application.outbox.health import BrokerHealth
+from pragmatic_ddd.application.outbox.lane import Lane
+from pragmatic_ddd.application.outbox.lane_board import Finished, LaneBoard
+from pragmatic_ddd.application.outbox.retry import Backoff
+from pragmatic_ddd.application.outbox.settlement import Settlement
+from pragmatic_ddd.errors import PragmaticError
+from pragmatic_ddd.ports.metrics import IEventMetrics, PublishPath
+from pragmatic_ddd.ports.outbox import ClaimedMessage, IOutboxStore, StoredMessage
+
+_logger = logging.getLogger(__name__)
+
+_AFTER_ERROR = Backoff(base=dt.timedelta(milliseconds=100), cap=dt.timedelta(seconds=5))
+
+
+@attrs.define(kw_only=True, eq=False)
+class Coordinator:
+    """Writes all results that have gathered meanwhile at once; claims what nobody owns.
+
+    Attributes:
+        board: The lanes.
+        store: The outbox.
+        config: Lease of its claims, and most messages of one claim.
+        health: While the broker is away nothing is claimed.
+        metrics: What is counted.
+        leave_to_relay: Told how many messages are given up.
+    """
+
+    board: LaneBoard
+    store: IOutboxStore
+    config: OutboxRelayConfig
+    health: BrokerHealth
+    metrics: IEventMetrics
+    leave_to_relay: Callable[[int], None]
+    _unwritten: Settlement = attrs.field(factory=Settlement, init=False)
+    _unsettled: list[Finished] = attrs.field(factory=list, init=False)
+
+    def run(self) -> None:
+        """Work until the board is closed and empty, or aborted. Survives every error."""
+        errors = 0
+        while (finished := self.board.take_finished()) is not None or self._unsettled:
+            try:
+                self._settle(finished or [])
+                self._claim()
+                errors = 0
+            except Exception as error:  # noqa: BLE001  # the thread's outermost frame
+                errors += 1
+                self._report(error, errors)
+                if self.board.is_aborted:
+                    break
+                self.board.pause(_AFTER_ERROR.delay(errors).total_seconds())
+        try:
+            self._give_back(self.board.give_up_everything())
+        except PragmaticError as error:
+            _logger.warning("eager publisher could not give back its events: %s", error)
+
+    def _settle(self, finished: Sequence[Finished]) -> None:
+        given_back = sum(len(one.outcome.untried) for one in finished)
+        for one in finished:
+            self._unwritten.add(one.outcome)
+        self._unsettled += finished
+        self._unwritten.write(self.store, self.metrics, PublishPath.EAGER)
+        settled, self._unsettled = self._unsettled, []
+        self._give_back([stored for one in settled for stored in self.board.advance(one)])
+        if given_back:
+            self.leave_to_relay(given_back)
+
+    def _claim(self) -> None:
+        due = self.board.due_claims(self.config.batch_size)
+        if not due:
+            return
+        now = self.board.monotonic()
+        hopeless = self.board.is_closing or self.health.is_away
+        wanted = [lane for lane in due if not hopeless and now < lane.give_up_at]
+        given_up = [lane for lane in due if hopeless or now >= lane.give_up_at]
+        dropped = [stored for lane in given_up for stored in self.board.give_up(lane)]
+        try:
+            if wanted:
+                self._claim_for(wanted)
+        finally:
+            self._give_back(dropped)
+
+    def _claim_for(self, wanted: Sequence[Lane]) -> None:
+        rows = [row for lane in wanted for row in lane.unowned_ids()]
+        claims: dict[tuple[str, str], list[ClaimedMessage]] = {}
+        try:
+            for one in self.store.claim(rows, lease=self.config.lease):
+                claims.setdefault(one.message.aggregate, []).append(one)
+        finally:  # after an error, too: the lanes try again later
+            for lane in wanted:
+                self.board.claimed(lane, claims.get(lane.aggregate, []))
+
+    def _give_back(self, given_up: Sequence[StoredMessage]) -> None:
+        """Leave messages to the relay: those that are owned go back in one statement."""
+        if not given_up:
+            return
+        self._unwritten.untried += [one.claim for one in given_up if one.claim is not None]
+        try:
+            self._unwritten.write(self.store, self.metrics, PublishPath.EAGER)
+        finally:  # what could not be written is written with the next results
+            self.leave_to_relay(len(given_up))
+
+    def _report(self, error: Exception, errors: int) -> None:
+        known = isinstance(error, PragmaticError)
+        if known and errors > 1:
+            _logger.debug("eager publisher failed %d times in a row: %s", errors, error)
+            return
+        _logger.error(
+            "eager publisher cannot write its results and tries again: %s",
+            error,
+            exc_info=not known,
+        )

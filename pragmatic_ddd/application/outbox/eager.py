@@ -1,0 +1,233 @@
+"""The eager publisher: pushes stored events right after the commit, in order, on a bounded pool.
+
+    reserve ──▶ INSERT, COMMIT ──▶ announce ──▶ lane ──▶ worker: publish ──▶ coordinator: settle
+       └─────▶ no commit ──▶ cancel              └──no owner──▶ coordinator: claim
+
+Workers send, each one aggregate at a time. One coordinator thread talks to the outbox: it writes
+all results that have gathered meanwhile in one statement, and claims what was not born owned.
+Whatever goes wrong, the rows stay in the outbox and the relay is the net.
+"""
+
+import atexit
+import datetime as dt
+import logging
+import secrets
+import threading
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Self
+
+import attrs
+
+from pragmatic_ddd.application.forking import reset_in_child
+from pragmatic_ddd.application.metrics import NoMetrics
+from pragmatic_ddd.application.outbox.config import EagerPoolConfig, OutboxRelayConfig
+from pragmatic_ddd.application.outbox.coordinator import Coordinator
+from pragmatic_ddd.application.outbox.delivery import LaneDelivery
+from pragmatic_ddd.application.outbox.health import BrokerHealth
+from pragmatic_ddd.application.outbox.lane_board import LaneBoard
+from pragmatic_ddd.application.outbox.settlement import Settlement
+from pragmatic_ddd.ports.events import IStoredEventPublisher
+from pragmatic_ddd.ports.metrics import IEventMetrics, PublishPath
+from pragmatic_ddd.ports.outbox import ClaimedMessage, IOutboxStore, Reservation, StoredMessage
+
+_logger = logging.getLogger(__name__)
+
+
+def _nobody_to_wake() -> None: ...
+
+
+@attrs.define(kw_only=True, eq=False)
+class EagerOutboxPublisher:
+    """Publishes what this process has committed, a few milliseconds later. Safe to share.
+
+    Its threads start with the first event, are made anew in a forked child, and never keep the
+    interpreter alive: at exit, what is queued is sent within ``pool.shutdown_timeout``, or given
+    back.
+
+    Attributes:
+        store: The outbox.
+        publisher: The event manager, already started.
+        config: The configuration that the relay has, too.
+        pool: How many threads and how much memory it may use.
+        health: What is known of the broker; share it with the relay of the process.
+        metrics: What is counted.
+        wake_relay: Called when something is left to the relay, such as ``relay.wake``.
+
+    Raises:
+        ConfigurationError: Lease or grace is too short for the publisher's longest call.
+    """
+
+    store: IOutboxStore
+    publisher: IStoredEventPublisher
+    config: OutboxRelayConfig = attrs.field(factory=OutboxRelayConfig.default_config)
+    pool: EagerPoolConfig = attrs.field(factory=EagerPoolConfig)
+    health: BrokerHealth = attrs.field(factory=BrokerHealth)
+    metrics: IEventMetrics = attrs.field(factory=NoMetrics)
+    wake_relay: Callable[[], None] = _nobody_to_wake
+    monotonic: Callable[[], float] = time.monotonic
+    _delivery: LaneDelivery = attrs.field(init=False)
+    _board: LaneBoard = attrs.field(init=False)
+    _starting: threading.Lock = attrs.field(init=False)
+    _threads: list[threading.Thread] = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.config.check_against(self.publisher.longest_call)
+        self._delivery = LaneDelivery(
+            publisher=self.publisher,
+            health=self.health,
+            backoff=self.config.backoff,
+            max_attempts=self.config.max_attempts,
+            metrics=self.metrics,
+            path=PublishPath.EAGER,
+            monotonic=self.monotonic,
+        )
+        self._begin_empty()
+        reset_in_child(self._begin_empty)
+
+    def _begin_empty(self) -> None:
+        self._board = LaneBoard(self.pool.queue_size, self.monotonic)
+        self._starting = threading.Lock()
+        self._threads = []
+
+    def reserve(self, count: int) -> Reservation | None:
+        """Reserve room for events that are about to be inserted.
+
+        Returns:
+            What the rows are to be born owned with; ``None`` while it could not push them: it
+            is full, closing, or the broker is away. Then the rows have no owner, and the relay
+            may take them at once.
+        """
+        if self.health.is_away and not self.health.allowance(1):
+            return None
+        token = secrets.token_hex(16)
+        if not self._board.reserve(token, count, self._end_of_grace()):
+            return None
+        return Reservation(claim_token=token, grace=self.config.grace)
+
+    def cancel(self, reservation: Reservation) -> None:
+        """Give up a reservation whose transaction ended without a commit. Never raises."""
+        self._board.redeem(reservation.claim_token)
+        self.health.give_back_probe()
+
+    def announce(self, stored: Sequence[StoredMessage], reservation: Reservation | None) -> None:
+        """Push committed messages. Returns at once; never raises.
+
+        Call it after the outermost commit, with the messages in the order in which they were
+        stored. What cannot be pushed stays in the outbox for the relay.
+        """
+        try:
+            self._announce(stored, reservation)
+        except Exception:  # what goes wrong after a commit is not the committer's business
+            _logger.exception("eager publisher failed: %d events left to the relay", len(stored))
+            self._leave_to_relay(len(stored))
+
+    def wait_until_idle(self, timeout: dt.timedelta) -> bool:
+        """Wait until nothing is queued or in flight; return whether that was reached in time."""
+        return self._board.wait_until_idle(timeout.total_seconds())
+
+    def shutdown(self) -> bool:
+        """Send what is queued within ``pool.shutdown_timeout``, give back the rest, and end.
+
+        A second call does nothing more. Afterwards nothing is reserved or pushed any more.
+
+        Returns:
+            Whether every thread has ended; otherwise a publish hangs, and its row comes back
+            when its grace is over.
+        """
+        self._board.close()
+        self._board.wait_until_idle(self.pool.shutdown_timeout.total_seconds())
+        self._board.close(abort=True)
+        deadline = time.monotonic() + self.publisher.longest_call.total_seconds() + 1.0
+        threads = [one for one in self._threads if one is not threading.current_thread()]
+        for thread in threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        return not any(thread.is_alive() for thread in threads)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.shutdown()
+
+    def _end_of_grace(self) -> float:
+        return self.monotonic() + self.config.grace.total_seconds()
+
+    def _announce(self, stored: Sequence[StoredMessage], reservation: Reservation | None) -> None:
+        token = None if reservation is None else reservation.claim_token
+        if token is None and self.health.is_away:
+            self._leave_to_relay(len(stored))
+            return
+        if self._board.put(stored, token=token, give_up_at=self._end_of_grace()):
+            self._start_threads()
+            return
+        try:
+            owned = [one.claim for one in stored if one.claim is not None]
+            if owned:
+                self.store.release(owned)
+        finally:  # if they could not be given back, they come back when their grace is over
+            self._leave_to_relay(len(stored))
+
+    def _leave_to_relay(self, count: int) -> None:
+        if count:
+            self.metrics.left_to_relay(count)
+            self.wake_relay()
+
+    def _start_threads(self) -> None:
+        with self._starting:
+            if self._threads:
+                return
+            coordinator = Coordinator(
+                board=self._board,
+                store=self.store,
+                config=self.config,
+                health=self.health,
+                metrics=self.metrics,
+                leave_to_relay=self._leave_to_relay,
+            )
+            targets = {"outbox-eager-coordinator": coordinator.run}
+            targets |= {f"outbox-eager-{n}": self._work for n in range(self.pool.workers)}
+            for name, target in targets.items():
+                thread = threading.Thread(target=target, name=name, daemon=True)
+                thread.start()
+                self._threads.append(thread)
+            _shut_down_at_exit(self)
+
+    def _work(self) -> None:
+        board = self._board
+        while (run := board.next_run()) is not None:
+            lane, claims = run
+            board.finish(lane, self._deliver(claims, board))
+
+    def _deliver(self, claims: list[ClaimedMessage], board: LaneBoard) -> Settlement:
+        setbacks = self.health.setbacks
+
+        def stopped() -> bool:
+            return board.is_aborted or self.health.setbacks != setbacks
+
+        try:
+            return self._delivery.deliver(claims, stopped=stopped)
+        except Exception:  # the thread's outermost frame: no lane may be lost with it
+            _logger.exception("eager publisher failed: %d events left to the relay", len(claims))
+            unsent = Settlement()
+            unsent.untried += claims
+            return unsent
+
+
+def _shut_down_at_exit(publisher: EagerOutboxPublisher) -> None:
+    """Shut it down when the interpreter ends, without keeping it alive until then."""
+    weak = weakref.ref(publisher)
+
+    def shut_down() -> None:
+        alive = weak()
+        if alive is not None:
+            alive.shutdown()
+
+    atexit.register(shut_down)

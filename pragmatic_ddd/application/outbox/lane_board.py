@@ -1,0 +1,248 @@
+"""The shared state of the eager publisher: which lane is where. No input, no output."""
+
+import heapq
+import itertools
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+
+import attrs
+
+from pragmatic_ddd.application.outbox.lane import Lane
+from pragmatic_ddd.application.outbox.settlement import Settlement
+from pragmatic_ddd.ports.outbox import ClaimedMessage, StoredMessage
+
+
+@attrs.frozen(kw_only=True)
+class Finished:
+    """A lane whose messages have been sent, or not, and wait to be settled.
+
+    Attributes:
+        lane: The lane.
+        outcome: What became of the messages.
+        all_sent: Whether every one of them was confirmed.
+    """
+
+    lane: Lane
+    outcome: Settlement
+    all_sent: bool
+
+
+@attrs.define(eq=False)
+class LaneBoard:
+    """Lanes, the room that they take, and the hand-over between threads. Thread-safe.
+
+    Attributes:
+        capacity: Most messages held and reserved together.
+        monotonic: The clock of the claims, in seconds.
+    """
+
+    capacity: int
+    monotonic: Callable[[], float] = time.monotonic
+    _changed: threading.Condition = attrs.field(factory=threading.Condition, init=False)
+    _lanes: dict[tuple[str, str], Lane] = attrs.field(factory=dict, init=False)
+    _ready: deque[Lane] = attrs.field(factory=deque, init=False)
+    _claims: list[tuple[float, int, Lane]] = attrs.field(factory=list, init=False)
+    _finished: list[Finished] = attrs.field(factory=list, init=False)
+    _reserved: dict[str, tuple[int, float]] = attrs.field(factory=dict, init=False)
+    _reserved_count: int = attrs.field(default=0, init=False)
+    _held: int = attrs.field(default=0, init=False)
+    _sending: int = attrs.field(default=0, init=False)
+    _tickets: "itertools.count[int]" = attrs.field(factory=itertools.count, init=False)
+    _closing: bool = attrs.field(default=False, init=False)
+    _aborted: bool = attrs.field(default=False, init=False)
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether nothing new is taken any more."""
+        return self._closing
+
+    @property
+    def is_aborted(self) -> bool:
+        """Whether what is queued is not to be sent any more."""
+        return self._aborted
+
+    def reserve(self, token: str, count: int, lapse: float) -> bool:
+        """Keep room for ``count`` messages until ``lapse``; return whether there was any."""
+        with self._changed:
+            if self._closing or not self._has_room(count):
+                return False
+            self._reserved[token] = (count, lapse)
+            self._reserved_count += count
+            return True
+
+    def redeem(self, token: str) -> bool:
+        """Give up the room kept under that token; return whether there was any."""
+        with self._changed:
+            count, _ = self._reserved.pop(token, (0, 0.0))
+            self._reserved_count -= count
+            return count > 0
+
+    def put(self, stored: Sequence[StoredMessage], *, token: str | None, give_up_at: float) -> bool:
+        """Queue messages; return whether they were taken, which is all or none of them."""
+        with self._changed:
+            kept = token is not None and self.redeem(token)
+            if self._closing or not (kept or self._has_room(len(stored))):
+                return False
+            self._held += len(stored)
+            for one in stored:
+                self._put(one, give_up_at)
+            self._changed.notify_all()
+            return True
+
+    def next_run(self) -> tuple[Lane, list[ClaimedMessage]] | None:
+        """Wait for a lane whose messages may be sent, and take them; ``None`` when all is over."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._ready or self._is_over())
+            if not self._ready:
+                return None
+            lane = self._ready.popleft()
+            claims = lane.take_owned()
+            self._sending += 1
+            return lane, claims
+
+    def finish(self, lane: Lane, outcome: Settlement) -> None:
+        """Hand over what became of a lane's messages."""
+        all_sent = len(outcome.sent) == len(outcome)
+        with self._changed:
+            self._sending -= 1
+            self._finished.append(Finished(lane=lane, outcome=outcome, all_sent=all_sent))
+            self._changed.notify_all()
+
+    def take_finished(self) -> list[Finished] | None:
+        """Wait for lanes to settle or to claim; ``None`` when all is over.
+
+        An empty list means that there is something to claim.
+        """
+        with self._changed:
+            self._changed.wait_for(self._has_work, self._until_next_claim())
+            if not self._finished and self._is_over() and not self._sending:
+                return None
+            finished, self._finished = self._finished, []
+            return finished
+
+    def advance(self, done: Finished) -> list[StoredMessage]:
+        """Let a settled lane go on; return its messages that are given up, after a failure."""
+        with self._changed:
+            lane = done.lane
+            self._let_go(lane.sending)
+            lane.sending = 0
+            if not done.all_sent:
+                return self._drop(lane)
+            self._place(lane)
+            return []
+
+    def due_claims(self, limit: int) -> list[Lane]:
+        """Take the lanes whose head is to be claimed now, with about ``limit`` messages in all."""
+        with self._changed:
+            now = self.monotonic()
+            due: list[Lane] = []
+            wanted = 0
+            while self._claims and wanted < limit:
+                if self._claims[0][0] > now and not self._closing:
+                    break
+                _, ticket, lane = heapq.heappop(self._claims)
+                if ticket == lane.claim_ticket:
+                    lane.claim_ticket = None
+                    due.append(lane)
+                    wanted += len(lane.unowned_ids())
+            return due
+
+    def claimed(self, lane: Lane, claims: Sequence[ClaimedMessage]) -> None:
+        """Let a lane go on with what was claimed for it; with nothing, it tries again later."""
+        with self._changed:
+            if claims:
+                self._let_go(lane.accept(claims))
+            else:
+                lane.postpone(self.monotonic())
+            self._place(lane)
+
+    def give_up(self, lane: Lane) -> list[StoredMessage]:
+        """Remove a lane that is waiting to be claimed; return its messages."""
+        with self._changed:
+            return self._drop(lane)
+
+    def give_up_everything(self) -> list[StoredMessage]:
+        """Remove every message that is not being sent, and return them."""
+        with self._changed:
+            dropped = [one for lane in list(self._lanes.values()) for one in self._drop(lane)]
+            self._ready.clear()
+            self._claims.clear()
+            return dropped
+
+    def wait_until_idle(self, timeout_seconds: float) -> bool:
+        """Wait until nothing is held; return whether that was reached in time."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._held, timeout_seconds)
+
+    def pause(self, seconds: float) -> None:
+        """Wait that long, or until it is aborted."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._aborted, seconds)
+
+    def close(self, *, abort: bool = False) -> None:
+        """Take nothing new; with ``abort``, send nothing of what is queued either."""
+        with self._changed:
+            self._closing = True
+            self._aborted = self._aborted or abort
+            self._changed.notify_all()
+
+    def _has_room(self, count: int) -> bool:
+        if self._held + self._reserved_count + count <= self.capacity:
+            return True
+        now = self.monotonic()
+        for token, (_, lapse) in list(self._reserved.items()):
+            if lapse < now:  # a transaction that ended without telling
+                self.redeem(token)
+        return self._held + self._reserved_count + count <= self.capacity
+
+    def _put(self, one: StoredMessage, give_up_at: float) -> None:
+        aggregate = one.message.aggregate
+        lane = self._lanes.get(aggregate)
+        is_idle = lane is None
+        if lane is None:
+            lane = self._lanes[aggregate] = Lane(aggregate=aggregate, give_up_at=give_up_at)
+        self._let_go(lane.append(one))
+        lane.give_up_at = give_up_at
+        if is_idle or (lane.claim_ticket is not None and lane.is_owned):
+            self._place(lane)
+
+    def _place(self, lane: Lane) -> None:
+        """Put a lane that nobody holds where its next message belongs."""
+        lane.claim_ticket = None
+        if not lane.waiting:
+            self._lanes.pop(lane.aggregate, None)
+        elif lane.is_owned:
+            self._ready.append(lane)
+        else:
+            lane.claim_ticket = next(self._tickets)
+            heapq.heappush(self._claims, (lane.claim_at, lane.claim_ticket, lane))
+        self._changed.notify_all()
+
+    def _drop(self, lane: Lane) -> list[StoredMessage]:
+        dropped = list(lane.waiting)
+        lane.waiting.clear()
+        self._let_go(len(dropped))
+        if not lane.sending:
+            self._lanes.pop(lane.aggregate, None)
+        return dropped
+
+    def _let_go(self, count: int) -> None:
+        self._held -= count
+        if not self._held:
+            self._changed.notify_all()
+
+    def _has_work(self) -> bool:
+        return bool(self._finished) or self._claim_is_due() or self._is_over()
+
+    def _claim_is_due(self) -> bool:
+        return bool(self._claims) and (self._closing or self._claims[0][0] <= self.monotonic())
+
+    def _until_next_claim(self) -> float | None:
+        if not self._claims:
+            return None
+        return max(0.0, self._claims[0][0] - self.monotonic())
+
+    def _is_over(self) -> bool:
+        return self._aborted or (self._closing and not self._held)

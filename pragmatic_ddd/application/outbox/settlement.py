@@ -1,0 +1,100 @@
+"""What became of a batch of claimed messages, gathered and then written in few statements."""
+
+import logging
+import threading
+
+import attrs
+
+from pragmatic_ddd.ports.metrics import IEventMetrics, PublishPath
+from pragmatic_ddd.ports.outbox import ClaimedMessage, Delivered, FailedTry, IOutboxStore
+
+_logger = logging.getLogger(__name__)
+
+
+@attrs.define(eq=False)
+class Settlement:
+    """The outcomes of claimed messages, each in exactly one list. Safe to fill from any thread.
+
+    Attributes:
+        sent: Confirmed by the broker.
+        untried: Not sent; they go back as they were.
+        failed: Failed, to be tried again.
+        dead: Failed for good.
+        lost: Results that were refused, because another one owns the rows by now; known once
+            it is written.
+    """
+
+    sent: list[Delivered] = attrs.field(factory=list, init=False)
+    untried: list[ClaimedMessage] = attrs.field(factory=list, init=False)
+    failed: list[FailedTry] = attrs.field(factory=list, init=False)
+    dead: list[FailedTry] = attrs.field(factory=list, init=False)
+    lost: int = attrs.field(default=0, init=False)
+    _lock: threading.Lock = attrs.field(factory=threading.Lock, init=False)
+
+    def __len__(self) -> int:
+        return len(self.sent) + len(self.untried) + len(self.failed) + len(self.dead)
+
+    def add(self, other: "Settlement") -> None:
+        """Take over what another one holds."""
+        with self._lock:
+            self.sent += other.sent
+            self.untried += other.untried
+            self.failed += other.failed
+            self.dead += other.dead
+
+    def write(self, store: IOutboxStore, metrics: IEventMetrics, path: PublishPath) -> None:
+        """Write every outcome: at most four statements, whatever their number.
+
+        The order matters: what a dead letter is about to block has been given back by then.
+
+        Raises:
+            OutboxStoreError: What was written is no longer held here; write again to go on, or
+                let the leases end.
+        """
+        if self.sent:
+            self._note_lost(store.mark_sent(self.sent), self.sent, metrics, path)
+            for delivered in self.sent:
+                metrics.published(delivered.claimed.message.event_type, path)
+            self.sent = []
+        if self.untried:
+            self._note_lost(store.release(self.untried), self.untried, metrics, path)
+            self.untried = []
+        if self.failed:
+            self._note_lost(store.retry_later(self.failed), self.failed, metrics, path)
+            self.failed = []
+        if self.dead:
+            self._note_lost(store.mark_failed(self.dead), self.dead, metrics, path)
+            for failed in self.dead:
+                self._bury(failed, metrics)
+            self.dead = []
+
+    def _note_lost(
+        self,
+        kept: int,
+        outcomes: list[Delivered] | list[ClaimedMessage] | list[FailedTry],
+        metrics: IEventMetrics,
+        path: PublishPath,
+    ) -> None:
+        lost = len(outcomes) - kept
+        if lost > 0:
+            self.lost += lost
+            metrics.lease_lost(path, lost)
+            _logger.warning(
+                "%d of %d results came after the lease was over and were refused (%s)",
+                lost,
+                len(outcomes),
+                path,
+            )
+
+    def _bury(self, failed: FailedTry, metrics: IEventMetrics) -> None:
+        message = failed.claimed.message
+        metrics.dead_lettered(message.event_type)
+        _logger.error(
+            "message %s (%s) of %s %s is FAILED after %d attempts and blocks its aggregate: %s",
+            message.message_id,
+            message.event_type,
+            message.aggregate_type,
+            message.aggregate_id,
+            failed.claimed.attempts + failed.counted,
+            failed.error,
+        )
