@@ -1,0 +1,75 @@
+"""Events as JSON, written and read by orjson: exact, checked, and driven by annotations."""
+
+from typing import Any
+
+import attrs
+import orjson
+
+from pragmatic_ddd.domain import DomainEvent
+from pragmatic_ddd.errors import EventDeserializationError, EventSerializationError
+from pragmatic_ddd_orjson.codec import UnfitError
+from pragmatic_ddd_orjson.event_types import EventTypeRegistry
+
+
+@attrs.frozen
+class OrjsonEventSerializer:
+    """Writes what comes back equal and of the same type, and refuses the rest by its field.
+
+    The payload is one JSON object, its members in the order of the event's fields. A reader
+    passes over members that it does not know; fields with a default may be missing.
+
+    Attributes:
+        registry: The classes that can be read. Writing needs no registration.
+    """
+
+    registry: EventTypeRegistry
+
+    def __attrs_post_init__(self) -> None:
+        self.registry.check_upcasters()
+
+    def serialize(self, event: DomainEvent) -> bytes:
+        try:
+            return orjson.dumps(self.registry.codecs.of(type(event)).encode(event))
+        except UnfitError as error:
+            raise EventSerializationError(event.event_type, error.path, error.reason) from error
+        except (orjson.JSONEncodeError, RecursionError) as error:
+            raise EventSerializationError(event.event_type, "", str(error)) from error
+
+    def deserialize(self, payload: bytes, *, event_type: str, event_version: int) -> DomainEvent:
+        cls = self.registry.find(event_type, event_version)
+        try:
+            raw = _object(payload)
+            if event_version != cls.event_version:
+                raw = self._brought_up(raw, cls, event_version)
+            event: DomainEvent = self.registry.codecs.of(cls).decode(raw)
+        except UnfitError as error:
+            raise EventDeserializationError(event_type, error.path, error.reason) from error
+        except RecursionError as error:
+            raise EventDeserializationError(event_type, "", str(error)) from error
+        return event
+
+    def _brought_up(
+        self, raw: dict[str, Any], cls: type[DomainEvent], version: int
+    ) -> dict[str, Any]:
+        try:
+            steps = self.registry.upcasters(cls, version)
+        except KeyError as error:
+            raise UnfitError(f"there is no upcaster from version {version}") from error
+        for older, step in enumerate(steps, version):
+            try:
+                raw = step(raw)
+            except Exception as error:
+                raise UnfitError(f"upcaster from version {older} failed: {error!r}") from error
+            if not isinstance(raw, dict):
+                raise UnfitError(f"upcaster from version {older} returned {type(raw).__name__}")
+        return raw
+
+
+def _object(payload: bytes) -> dict[str, Any]:
+    try:
+        raw = orjson.loads(payload)
+    except orjson.JSONDecodeError as error:
+        raise UnfitError(f"no JSON: {error}") from error
+    if not isinstance(raw, dict):
+        raise UnfitError(f"no JSON object, but {type(raw).__name__}")
+    return raw
