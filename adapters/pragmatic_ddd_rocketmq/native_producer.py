@@ -1,0 +1,298 @@
+"""A producer of the native client, with a guard before each thing that would end the process.
+
+    NEW ──start──▶ RUNNING ──close──▶ CLOSING ──┬──▶ CLOSED
+     ▲               │                          └──▶ ABANDONED   a native call does not return
+     └──── failed ───┘
+
+Calls before the start, after the shutdown and beside it are segmentation faults in the library,
+so that every call is counted under a lock. One send is one attempt with one timeout: the library
+would repeat it without a pause, on another broker, and out of order.
+"""
+
+import ctypes
+import datetime as dt
+import enum
+import itertools
+import logging
+import os
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import attrs
+
+from pragmatic_ddd_rocketmq.errors import (
+    NotSentError,
+    RocketMqStartError,
+    check_confirmed,
+)
+from pragmatic_ddd_rocketmq.first_sends import FirstSends
+from pragmatic_ddd_rocketmq.name_server import NameServers
+from pragmatic_ddd_rocketmq.native_library import NativeLibrary, QueueSelector, SendResult
+from pragmatic_ddd_rocketmq.outgoing_message import OutgoingMessage
+from pragmatic_ddd_rocketmq.process_end import keep_until_end, let_go, refuse_after_fork
+from pragmatic_ddd_rocketmq.queue_selection import java_hash_code, jump_consistent_hash
+
+_logger = logging.getLogger(__name__)
+
+_OK = 0
+_NO_RETRIES = 0
+_LARGEST_MESSAGE_BYTES = 4 * 1024 * 1024
+_LOG_LEVEL_WARN = 3
+_SHUTDOWN_BOUND = dt.timedelta(seconds=10)
+_instances = itertools.count(1)
+
+
+class _State(enum.Enum):
+    NEW = "not started"
+    STARTING = "being started"
+    RUNNING = "running"
+    CLOSING = "being shut down"
+    CLOSED = "shut down"
+    ABANDONED = "given up: a native call does not return"
+
+
+@attrs.frozen(kw_only=True)
+class SendReceipt:
+    """What the broker answered to a message that it has stored.
+
+    Attributes:
+        message_id: The id that the client gave it.
+        queue_offset: Its place in its queue.
+    """
+
+    message_id: str
+    queue_offset: int
+
+
+class _Selection(ctypes.Structure):
+    """What the selector is told about one send, and what it leaves behind."""
+
+    _fields_ = (("key_hash", ctypes.c_longlong), ("queues", ctypes.c_int))
+
+
+def _select(queues: int, _message: int | None, argument: int) -> int:
+    """Choose a queue; the library reads whatever memory a wrong answer points to."""
+    selection = _Selection.from_address(argument)
+    selection.queues = queues
+    return jump_consistent_hash(selection.key_hash, queues)
+
+
+_selector = QueueSelector(_select)  # one for all sends, never collected
+
+
+@attrs.define(eq=False, kw_only=True)
+class NativeProducer:
+    """Sends messages, one attempt each, from any number of threads.
+
+    Attributes:
+        library: The loaded library.
+        name_servers: Where routes are asked for.
+        group: The producers that belong together.
+        send_timeout: How long the broker may take to confirm.
+    """
+
+    library: NativeLibrary
+    name_servers: NameServers
+    group: str
+    send_timeout: dt.timedelta
+    _state: _State = attrs.field(default=_State.NEW, init=False)
+    _handle: int | None = attrs.field(default=None, init=False, repr=False)
+    _in_flight: int = attrs.field(default=0, init=False)
+    _changed: threading.Condition = attrs.field(
+        factory=threading.Condition, init=False, repr=False
+    )
+    _first_sends: FirstSends = attrs.field(factory=FirstSends, init=False, repr=False)
+    _main_thread_sends: ThreadPoolExecutor | None = attrs.field(
+        default=None, init=False, repr=False
+    )
+    _pid: int = attrs.field(factory=os.getpid, init=False)
+
+    def start(self) -> None:
+        """Connect, in the process that is to send.
+
+        Raises:
+            RocketMqStartError: It did not start and may be started again; or it was started
+                before, here or before a fork.
+        """
+        refuse_after_fork()
+        with self._changed:
+            if self._state is not _State.NEW:
+                raise RocketMqStartError(f"producer of {self.group} is {self._state.value}")
+            self._state = _State.STARTING
+        handle = None
+        try:
+            handle = self._started_handle()
+        finally:
+            with self._changed:
+                self._handle = handle
+                self._pid = os.getpid()
+                self._state = _State.NEW if handle is None else _State.RUNNING
+
+    def send(self, message: OutgoingMessage) -> SendReceipt:
+        """Hand over one message, once; return when the broker has confirmed it.
+
+        Two sends of the same sharding key must not overlap: they would lose their order.
+
+        Raises:
+            NotSentError: This producer cannot send now; the message was not sent.
+            NotConfirmedError: The broker did not confirm; it may or may not have it.
+        """
+        self._refuse_other_process()
+        if threading.current_thread() is threading.main_thread():
+            return self._send_for_main_thread(message)
+        return self._send(message)
+
+    def close(self, *, within: dt.timedelta) -> bool:
+        """Refuse new sends, wait for those in flight, disconnect. A second call does nothing.
+
+        Args:
+            within: How long to wait for the sends in flight; the native shutdown may take
+                10 s more.
+
+        Returns:
+            Whether it is disconnected; where not, it stays until the process ends.
+        """
+        if self._pid != os.getpid():
+            return False
+        with self._changed:
+            if self._state is _State.NEW:
+                self._state = _State.CLOSED
+            if self._state is not _State.RUNNING:
+                return self._state is _State.CLOSED
+            self._state = _State.CLOSING
+            idle = self._changed.wait_for(
+                lambda: self._in_flight == 0, timeout=within.total_seconds()
+            )
+        if self._main_thread_sends is not None:
+            self._main_thread_sends.shutdown(wait=False)
+        gone = idle and self._shut_down()
+        with self._changed:
+            self._state = _State.CLOSED if gone else _State.ABANDONED
+        if gone:
+            let_go(self)
+        else:
+            _logger.error(
+                "producer of %s: a native call does not return; its threads stay until the "
+                "process ends",
+                self.group,
+            )
+        return gone
+
+    def end(self) -> bool:
+        """Close it, because the process ends."""
+        return self.close(within=self.send_timeout + dt.timedelta(seconds=1))
+
+    def _started_handle(self) -> int:
+        native = self.library.functions
+        keep_until_end(self)
+        name_servers = self.name_servers.resolved()
+        handle: int = native.CreateOrderlyProducer(self.group.encode())
+        instance = f"pragmatic-ddd-{os.getpid()}-{next(_instances)}"
+        native.SetProducerInstanceName(handle, instance.encode())
+        native.SetProducerNameServerAddress(handle, str(name_servers).encode())
+        native.SetProducerSendMsgTimeout(handle, int(self.send_timeout.total_seconds() * 1000))
+        native.SetProducerMaxMessageSize(handle, _LARGEST_MESSAGE_BYTES)
+        native.SetProducerLogLevel(handle, _LOG_LEVEL_WARN)
+        if native.StartProducer(handle) == _OK:
+            return handle
+        reason = self.library.last_error()
+        native.DestroyProducer(handle)
+        raise RocketMqStartError(
+            f"producer of {self.group} at {self.name_servers} did not start: {reason}; where this "
+            f"is about a file or folder, set rocketmq.log-folder to one that can be written"
+        )
+
+    def _send_for_main_thread(self, message: OutgoingMessage) -> SendReceipt:
+        """Send on another thread, because only the main thread runs signal handlers.
+
+        A handler that raises (Ctrl-C, ``sys.exit`` on SIGTERM) would do so within the selector,
+        and the library would go on with whatever lies on its stack.
+        """
+        with self._changed:
+            self._check_running()
+            if self._main_thread_sends is None:
+                self._main_thread_sends = ThreadPoolExecutor(1, "rocketmq-for-main-thread")
+            sends = self._main_thread_sends
+        try:
+            future = sends.submit(self._send, message)
+        except RuntimeError as error:  # the interpreter or this producer is going down
+            raise NotSentError(str(error)) from error
+        return future.result()
+
+    def _send(self, message: OutgoingMessage) -> SendReceipt:
+        with self._counted() as handle, self._first_sends.alone(message.topic):
+            return self._attempt(handle, message)
+
+    @contextmanager
+    def _counted(self) -> Iterator[int]:
+        with self._changed:
+            handle = self._check_running()
+            self._in_flight += 1
+        try:
+            yield handle
+        finally:
+            with self._changed:
+                self._in_flight -= 1
+                self._changed.notify_all()
+
+    def _attempt(self, handle: int, message: OutgoingMessage) -> SendReceipt:
+        native = self.library.functions
+        result = SendResult()
+        selection = _Selection(key_hash=java_hash_code(message.sharding_key))
+        native_message = native.CreateMessage(message.topic.encode())
+        try:
+            native.SetByteMessageBody(native_message, message.body, len(message.body))
+            native.SetMessageKeys(native_message, message.key.encode())
+            native.SetMessageTags(native_message, message.tag.encode())
+            for name, value in message.encoded_properties():
+                native.SetMessageProperty(native_message, name, value)
+            status = self.library.send_orderly(
+                handle,
+                native_message,
+                _selector,
+                ctypes.byref(selection),
+                _NO_RETRIES,
+                ctypes.byref(result),
+            )
+        finally:
+            native.DestroyMessage(native_message)
+        check_confirmed(
+            status=status,
+            send_status=result.send_status,
+            has_route=selection.queues > 0,
+            last_error=self.library.last_error() if status else "",
+            context=f"topic {message.topic} at {self.name_servers}",
+        )
+        return SendReceipt(
+            message_id=result.message_id.decode(errors="replace"), queue_offset=result.queue_offset
+        )
+
+    def _check_running(self) -> int:
+        if self._state is not _State.RUNNING or self._handle is None:
+            raise NotSentError(f"producer of {self.group} is {self._state.value}")
+        return self._handle
+
+    def _refuse_other_process(self) -> None:
+        """Refuse before any lock: the parent may have held it while it forked."""
+        if self._pid != os.getpid():
+            raise NotSentError(
+                f"producer of {self.group} was started before fork, in process {self._pid}; "
+                f"start it in the worker"
+            )
+
+    def _shut_down(self) -> bool:
+        """Disconnect on a thread of its own, because the call may never return."""
+        native = self.library.functions
+        handle = self._handle
+        thread = threading.Thread(
+            target=lambda: native.ShutdownProducer(handle), name="rocketmq-shutdown", daemon=True
+        )
+        thread.start()
+        thread.join(_SHUTDOWN_BOUND.total_seconds())
+        if thread.is_alive():
+            return False
+        native.DestroyProducer(handle)
+        self._handle = None
+        return True

@@ -1,0 +1,189 @@
+"""A message on its way to a broker, checked for all that no broker would ever take.
+
+The native client does not say why a message was refused, so what is final is found here.
+"""
+
+import re
+from collections.abc import Mapping
+
+import attrs
+
+from pragmatic_ddd_rocketmq.errors import RefusedMessageError
+
+SHARDING_KEY = "__SHARDINGKEY"
+LARGEST_BODY_BYTES = 4 * 1024 * 1024 - 64 * 1024  # the broker's 4 MiB count after compression
+LARGEST_PROPERTIES_BYTES = 31 * 1024  # of the broker's 32 KiB: client and broker add their own
+LONGEST_TOPIC = 127
+
+_TOPIC = re.compile(r"[%a-zA-Z0-9_-]+")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_SYSTEM_TOPICS = frozenset(
+    {
+        "OFFSET_MOVED_EVENT",
+        "SCHEDULE_TOPIC_XXXX",
+        "SELF_TEST_TOPIC",
+        "TBW102",
+        "TRANS_CHECK_MAX_TIME_TOPIC",
+    }
+)
+_SYSTEM_PREFIXES = ("RMQ_SYS_", "rmq_sys_", "%RETRY%", "%DLQ%")
+
+# What client and broker read and write themselves (MessageConst of RocketMQ 5.3).
+_SYSTEM_PROPERTIES = frozenset(
+    {
+        "1ST_POP_TIME",
+        "ARRIVE_TIME",
+        "BORN_TIMESTAMP",
+        "BUYER_ID",
+        "CHECK_IMMUNITY_TIME_IN_SECONDS",
+        "CLUSTER",
+        "CONSUME_START_TIME",
+        "CORRECTION_FLAG",
+        "CORRELATION_ID",
+        "DELAY",
+        "DUP_INFO",
+        "EXTEND_UNIQ_INFO",
+        "INNER_BASE",
+        "INNER_MULTI_DISPATCH",
+        "INNER_MULTI_QUEUE_OFFSET",
+        "INNER_NUM",
+        "INSTANCE_ID",
+        "KEYS",
+        "MAX_OFFSET",
+        "MAX_RECONSUME_TIMES",
+        "MIN_OFFSET",
+        "MQ2_FLAG",
+        "MSG_REGION",
+        "MSG_TYPE",
+        "ORIGIN_MESSAGE_ID",
+        "PGROUP",
+        "POP_CK",
+        "POP_CK_OFFSET",
+        "PROPERTY_FORWARD_QUEUE_ID",
+        "PUSH_REPLY_TIME",
+        "REAL_QID",
+        "REAL_TOPIC",
+        "RECONSUME_TIME",
+        "REDIRECT",
+        "REPLY_TO_CLIENT",
+        "RETRY_TOPIC",
+        "TAGS",
+        "TIMER_DELAY_LEVEL",
+        "TIMER_DELAY_MS",
+        "TIMER_DELAY_SEC",
+        "TIMER_DELIVER_MS",
+        "TIMER_DEL_UNIQKEY",
+        "TIMER_DEQUEUE_MS",
+        "TIMER_ENQUEUE_MS",
+        "TIMER_OUT_MS",
+        "TIMER_ROLL_TIMES",
+        "TRACE_CONTEXT",
+        "TRACE_ON",
+        "TRANSACTION_CHECK_TIMES",
+        "TRANSFER_FLAG",
+        "TRAN_MSG",
+        "TRAN_PREPARED_QUEUE_OFFSET",
+        "TTL",
+        "UNIQ_KEY",
+        "WAIT",
+    }
+)
+
+
+def checked_topic(topic: str) -> str:
+    """Return a topic that may be sent to.
+
+    Raises:
+        RefusedMessageError: Its name is not allowed, or is RocketMQ's own.
+    """
+    if len(topic) > LONGEST_TOPIC or not _TOPIC.fullmatch(topic):
+        raise RefusedMessageError(
+            f"topic {topic!r}: 1 to {LONGEST_TOPIC} letters, digits, '%', '_' or '-'"
+        )
+    if topic in _SYSTEM_TOPICS or topic.startswith(_SYSTEM_PREFIXES):
+        raise RefusedMessageError(f"topic {topic!r} is RocketMQ's own")
+    return topic
+
+
+def _allowed_topic(_: object, __: object, topic: str) -> None:
+    checked_topic(topic)
+
+
+def _allowed_body(_: object, __: object, body: bytes) -> None:
+    if not body:
+        raise RefusedMessageError("body: empty")
+    if len(body) > LARGEST_BODY_BYTES:
+        raise RefusedMessageError(
+            f"body: {len(body)} bytes, at most {LARGEST_BODY_BYTES} can be sent"
+        )
+    if b"\0" in body:
+        raise RefusedMessageError("body: holds a NUL byte, at which the client's consumers cut it")
+
+
+def _allowed_text(_: object, attribute: attrs.Attribute[str], text: str) -> None:
+    _check_text(attribute.name, text)
+    if not text:
+        raise RefusedMessageError(f"{attribute.name}: empty")
+
+
+def _allowed_word(_: object, attribute: attrs.Attribute[str], text: str) -> None:
+    _check_text(attribute.name, text)
+    if text.split() != [text]:
+        raise RefusedMessageError(f"{attribute.name} {text!r}: one word, without blanks")
+
+
+def _allowed_tag(message: object, attribute: attrs.Attribute[str], text: str) -> None:
+    _allowed_word(message, attribute, text)
+    if "|" in text:
+        raise RefusedMessageError(f"{attribute.name} {text!r}: without '|', which separates tags")
+
+
+def _allowed_properties(_: object, __: object, properties: Mapping[str, str]) -> None:
+    for name, value in properties.items():
+        if not name or name in _SYSTEM_PROPERTIES or name.startswith("__"):
+            raise RefusedMessageError(f"property {name!r}: empty, or a name of RocketMQ's own")
+        _check_text("name of property", name)
+        _check_text(f"property {name!r}", value)
+
+
+def _check_text(what: str, text: str) -> None:
+    if _CONTROL.search(text):
+        raise RefusedMessageError(f"{what} {text!r}: holds a control character")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise RefusedMessageError(f"{what} {text!r}: cannot be written in UTF-8") from error
+
+
+@attrs.frozen(kw_only=True)
+class OutgoingMessage:
+    """A message that RocketMQ can take. Every rule that it breaks is a ``RefusedMessageError``.
+
+    Attributes:
+        topic: Where it goes.
+        body: Its content, without NUL.
+        sharding_key: What it is kept in order with: all messages of one key share a queue.
+        key: What the broker's tools find it by; without blanks.
+        tag: What consumers may filter by; without blanks and ``|``.
+        properties: Names and values beside the content; an empty value is as good as none.
+    """
+
+    topic: str = attrs.field(validator=_allowed_topic)
+    body: bytes = attrs.field(validator=_allowed_body, repr=False)
+    sharding_key: str = attrs.field(validator=_allowed_text)
+    key: str = attrs.field(validator=_allowed_word)
+    tag: str = attrs.field(validator=_allowed_tag)
+    properties: Mapping[str, str] = attrs.field(factory=dict, validator=_allowed_properties)
+
+    def __attrs_post_init__(self) -> None:
+        size = sum(len(name) + len(value) + 2 for name, value in self.encoded_properties())
+        size += len(self.key.encode()) + len(self.tag.encode())
+        if size > LARGEST_PROPERTIES_BYTES:
+            raise RefusedMessageError(
+                f"properties: {size} bytes in all, at most {LARGEST_PROPERTIES_BYTES} can be sent"
+            )
+
+    def encoded_properties(self) -> list[tuple[bytes, bytes]]:
+        """Return the properties as they are sent, the sharding key among them."""
+        properties = {**self.properties, SHARDING_KEY: self.sharding_key}
+        return [(name.encode(), value.encode()) for name, value in properties.items() if value]
