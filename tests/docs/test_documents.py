@@ -1,0 +1,68 @@
+"""README and documentation: their code runs, their tables say what the code says."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests import servers
+from tests.docs.page import python_blocks
+
+_ROOT = Path(__file__).parent.parent.parent
+_PAGES = [_ROOT / "README.md", *sorted((_ROOT / "docs").glob("**/*.md"))]
+_PAGES_WITH_CODE = [page for page in _PAGES if python_blocks(page)]
+
+
+def _services(page: Path) -> list[str]:
+    return sorted({block.service for block in python_blocks(page) if block.service})
+
+
+def _cases() -> list[object]:
+    cases: list[object] = []
+    for page in _PAGES_WITH_CODE:
+        name = str(page.relative_to(_ROOT))
+        cases.append(pytest.param(page, [], id=name))
+        for service in _services(page):
+            marks = pytest.mark.service(service)
+            cases.append(pytest.param(page, [service], id=f"{name}-{service}", marks=marks))
+    return cases
+
+
+@pytest.mark.parametrize(("page", "services"), _cases())
+def test_the_code_of_a_page_runs_and_prints_what_it_says(
+    page: Path, services: list[str], tmp_path: Path
+) -> None:
+    library = servers.rocketmq_library()
+    environment = os.environ | {"PYTHONPATH": str(_ROOT)}
+    if library is not None:
+        environment["PRAGMATIC_DDD_ROCKETMQ_LIBRARY"] = str(library)
+
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "tests.docs.page", str(page), *services],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("page", _PAGES, ids=lambda page: str(page.relative_to(_ROOT)))
+def test_a_page_links_to_what_is_there(page: Path) -> None:
+    missing = [link for link in _relative_links(page) if not (page.parent / link).exists()]
+
+    assert missing == []
+
+
+def _relative_links(page: Path) -> list[str]:
+    prose = re.sub(
+        r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
+    links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", prose)
+    return [link for link in links if "://" not in link and not link.startswith("mailto:")]
