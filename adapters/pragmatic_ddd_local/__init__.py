@@ -1,5 +1,15 @@
 """In-memory and thread-pool adapters, for first steps and tests."""
 
+from pragmatic_ddd_local.counting_metrics import CountingMetrics
 from pragmatic_ddd_local.in_memory_event_manager import InMemoryEventManager
+from pragmatic_ddd_local.outbox_store import InMemoryOutboxStore
+from pragmatic_ddd_local.repository import InMemoryRepository
+from pragmatic_ddd_local.transactions import InMemoryTransactionOperations
 
-__all__ = ["InMemoryEventManager"]
+__all__ = [
+    "CountingMetrics",
+    "InMemoryEventManager",
+    "InMemoryOutboxStore",
+    "InMemoryRepository",
+    "InMemoryTransactionOperations",
+]

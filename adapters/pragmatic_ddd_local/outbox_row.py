@@ -1,0 +1,110 @@
+"""One row of the outbox in memory, and the questions that the order rules ask of it."""
+
+import datetime as dt
+
+import attrs
+
+from pragmatic_ddd.ports import ClaimedMessage, OutboxEntry, OutboxMessage, OutboxStatus
+
+LONGEST_TEXT = 4000
+_DUE_STATES = frozenset({OutboxStatus.PENDING, OutboxStatus.PROCESSING})
+_ENDED_STATES = frozenset({OutboxStatus.SENT, OutboxStatus.SKIPPED})
+
+
+@attrs.define(kw_only=True, eq=False)
+class OutboxRow:
+    """A message and its state; see ``OutboxEntry``.
+
+    Attributes:
+        claim_token: Who may settle it; a SENT row keeps it.
+    """
+
+    id: int
+    message: OutboxMessage
+    created_at: dt.datetime
+    due_at: dt.datetime
+    claim_token: str | None = None
+    status: OutboxStatus = OutboxStatus.PENDING
+    attempts: int = 0
+    failures: int = 0
+    last_error: str | None = None
+    sent_at: dt.datetime | None = None
+    receipt: str | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is still to be sent by itself: PENDING or PROCESSING."""
+        return self.status in _DUE_STATES
+
+    @property
+    def is_unsent(self) -> bool:
+        """Whether its successors have to wait for it."""
+        return self.status not in _ENDED_STATES
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it has no owner, was never tried and waits for nobody but its predecessors."""
+        return self.status is OutboxStatus.PENDING and not self.failures and not self.claim_token
+
+    @property
+    def is_hindered(self) -> bool:
+        """Whether it hides its successors from every claim: owned, to be retried, or FAILED."""
+        return self.is_unsent and not self.is_free
+
+    def belongs_to(self, claim_token: str) -> bool:
+        """Tell whether the holder of that token may settle it."""
+        return self.is_open and self.claim_token == claim_token
+
+    def give(self, claim_token: str, until: dt.datetime) -> None:
+        """Let somebody claim it; a lease that has lapsed counts as an attempt."""
+        if self.claim_token is not None:
+            self.attempts += 1
+        self.status = OutboxStatus.PROCESSING
+        self.claim_token = claim_token
+        self.due_at = until
+
+    def give_back(self, due_at: dt.datetime) -> None:
+        """Take its owner away."""
+        self.status = OutboxStatus.PENDING
+        self.claim_token = None
+        self.due_at = due_at
+
+    def note_failure(self, error: str, *, counted: bool) -> None:
+        """Count a send that failed."""
+        self.attempts += counted
+        self.failures += 1
+        self.last_error = storable(error)
+
+    def claimed(self, deadline: float, *, taken_over: bool = False) -> ClaimedMessage:
+        """Return what its owner gets."""
+        assert self.claim_token is not None  # noqa: S101  # it has just been given
+        return ClaimedMessage(
+            id=self.id,
+            message=self.message,
+            claim_token=self.claim_token,
+            deadline=deadline,
+            attempts=self.attempts,
+            failures=self.failures,
+            taken_over=taken_over,
+        )
+
+    def entry(self) -> OutboxEntry:
+        """Return what people see."""
+        return OutboxEntry(
+            id=self.id,
+            message=self.message,
+            status=self.status,
+            attempts=self.attempts,
+            failures=self.failures,
+            last_error=self.last_error,
+            created_at=self.created_at,
+            due_at=self.due_at,
+            sent_at=self.sent_at,
+            receipt=self.receipt,
+        )
+
+
+def storable(text: str) -> str:
+    """Return the text as every database can hold it: short, without NUL and half characters."""
+    clean = text.replace("\0", "\\0").encode("utf-8", "backslashreplace").decode()
+    return clean[:LONGEST_TEXT]

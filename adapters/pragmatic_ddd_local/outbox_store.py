@@ -1,0 +1,289 @@
+"""The outbox in memory: the same state machine and order rules as on a database."""
+
+import datetime as dt
+import itertools
+import secrets
+import time
+from collections.abc import Callable, Sequence
+
+import attrs
+
+from pragmatic_ddd.application.clock import SystemClock
+from pragmatic_ddd.errors import OutboxStoreError
+from pragmatic_ddd.ports import (
+    Backlog,
+    ClaimedMessage,
+    Delivered,
+    FailedTry,
+    IClock,
+    OutboxEntry,
+    OutboxMessage,
+    OutboxStatus,
+    Reservation,
+    StoredMessage,
+)
+from pragmatic_ddd_local.outbox_row import OutboxRow, storable
+from pragmatic_ddd_local.outbox_rows import OutboxRows
+from pragmatic_ddd_local.transactions import InMemoryTransactionOperations
+
+_LONGEST_RECEIPT = 500
+_LONGEST_PARKING = dt.timedelta(hours=1)
+_SHORTEST_PARKING = dt.timedelta(seconds=1)
+
+
+@attrs.define(eq=False)
+class InMemoryOutboxStore:
+    """Keeps messages as long as the process lives: for tests and first steps.
+
+    Attributes:
+        clock: The store's clock.
+        transactions: What ``store`` takes part in.
+        monotonic: The clock of deadlines, in seconds.
+    """
+
+    clock: IClock = attrs.field(factory=SystemClock)
+    transactions: InMemoryTransactionOperations = attrs.field(factory=InMemoryTransactionOperations)
+    monotonic: Callable[[], float] = attrs.field(default=time.monotonic, kw_only=True)
+    _rows: OutboxRows = attrs.field(factory=OutboxRows, init=False, repr=False)
+    _ids: "itertools.count[int]" = attrs.field(factory=lambda: itertools.count(1), init=False)
+    _horizon: dt.timedelta = attrs.field(default=_LONGEST_PARKING, init=False)
+
+    def store(
+        self, messages: Sequence[OutboxMessage], *, reservation: Reservation | None = None
+    ) -> list[StoredMessage]:
+        if not messages:
+            return []
+        return self.transactions.execute(lambda: self._store(messages, reservation))
+
+    def claim_pending(self, *, batch_size: int, lease: dt.timedelta) -> list[ClaimedMessage]:
+        if batch_size < 1:
+            raise ValueError(f"batch_size {batch_size}: at least 1")
+        with self.transactions.lock:
+            taken = self._rows.takeable(self._rows.due(self.clock.now()), batch_size)
+            return self._give(taken, lease)
+
+    def claim(self, ids: Sequence[int], *, lease: dt.timedelta) -> list[ClaimedMessage]:
+        with self.transactions.lock:
+            found = [self._rows.find(row_id) for row_id in sorted(set(ids))]
+            free = [row for row in found if row is not None and row.is_free]
+            return self._give(self._rows.takeable(free, max(1, len(free))), lease)
+
+    def mark_sent(self, delivered: Sequence[Delivered]) -> int:
+        with self.transactions.lock:
+            return sum(self._mark_sent(each) for each in delivered)
+
+    def release(self, claimed: Sequence[ClaimedMessage]) -> int:
+        with self.transactions.lock:
+            owned = [row for each in claimed if (row := self._owned(each)) is not None]
+            for row in owned:
+                row.give_back(self.clock.now())
+            return len(owned)
+
+    def retry_later(self, failed: Sequence[FailedTry]) -> int:
+        with self.transactions.lock:
+            return sum(self._fail(each, OutboxStatus.PENDING) for each in failed)
+
+    def mark_failed(self, failed: Sequence[FailedTry]) -> int:
+        with self.transactions.lock:
+            return sum(self._fail(each, OutboxStatus.FAILED) for each in failed)
+
+    def tidy(self) -> int:
+        with self.transactions.lock:
+            now = self.clock.now()
+            return self._bring_back(now) + self._park(now)
+
+    def next_due_in(self) -> dt.timedelta | None:
+        with self.transactions.lock:
+            now = self.clock.now()
+            waits = [
+                row.due_at - now for row in self._rows.unsent() if row.is_open and row.due_at > now
+            ]
+            return min(waits, default=None)
+
+    def backlog(self) -> Backlog:
+        with self.transactions.lock:
+            rows = list(self._rows.unsent())
+            oldest = min((row.created_at for row in rows if row.is_open), default=None)
+            age = dt.timedelta() if oldest is None else self.clock.now() - oldest
+            return Backlog(
+                pending=sum(row.status is OutboxStatus.PENDING for row in rows),
+                processing=sum(row.status is OutboxStatus.PROCESSING for row in rows),
+                failed=sum(row.status is OutboxStatus.FAILED for row in rows),
+                oldest_unsent_age=max(age, dt.timedelta()),
+            )
+
+    def list_failed(self, *, limit: int = 100, after_id: int = 0) -> list[OutboxEntry]:
+        with self.transactions.lock:
+            failed = [
+                row
+                for row in self._rows.unsent()
+                if row.status is OutboxStatus.FAILED and row.id > after_id
+            ]
+            return [row.entry() for row in sorted(failed, key=lambda row: row.id)[:limit]]
+
+    def find(self, message_id: str) -> OutboxEntry | None:
+        with self.transactions.lock:
+            row = self._rows.find_message(message_id)
+            return None if row is None else row.entry()
+
+    def replay(self, message_ids: Sequence[str], *, out_of_order: bool = False) -> int:
+        states = {OutboxStatus.FAILED} | ({OutboxStatus.SKIPPED} if out_of_order else set())
+        with self.transactions.lock:
+            rows = self._in_states(message_ids, states)
+            for row in rows:
+                row.attempts = row.failures = 0
+                row.sent_at = None
+                row.give_back(self.clock.now())
+                self._rows.changed(row)
+                self._wake(row.message.aggregate)
+            return len(rows)
+
+    def skip(self, message_ids: Sequence[str], *, by: str, reason: str) -> int:
+        with self.transactions.lock:
+            rows = self._in_states(message_ids, {OutboxStatus.FAILED})
+            for row in rows:
+                row.status = OutboxStatus.SKIPPED
+                row.sent_at = self.clock.now()
+                row.last_error = storable(f"skipped by {by}: {reason}; it had failed: ") + (
+                    row.last_error or "no error"
+                )
+                self._rows.changed(row)
+                self._wake(row.message.aggregate)
+            return len(rows)
+
+    def purge(self, *, older_than: dt.timedelta, batch_size: int = 1000) -> int:
+        with self.transactions.lock:
+            last = self.clock.now() - older_than
+            ended = [row for row in self._rows if row.sent_at is not None and row.sent_at <= last]
+            for row in ended[:batch_size]:
+                self._rows.remove(row)
+            return len(ended[:batch_size])
+
+    def _store(
+        self, messages: Sequence[OutboxMessage], reservation: Reservation | None
+    ) -> list[StoredMessage]:
+        transaction = self.transactions.current
+        assert transaction is not None  # noqa: S101  # execute() has opened one
+        begun = self.monotonic()
+        with self.transactions.lock:
+            self._check_new(messages)
+            staged = transaction.staged_for(self, lambda: _StagedRows(self._rows))
+            return [self._insert(each, reservation, staged, begun) for each in messages]
+
+    def _check_new(self, messages: Sequence[OutboxMessage]) -> None:
+        seen = {row.message.message_id for row in self._uncommitted()}
+        for message in messages:
+            if message.message_id in seen or self._rows.find_message(message.message_id):
+                raise OutboxStoreError(f"message {message.message_id} is stored already")
+            seen.add(message.message_id)
+
+    def _insert(
+        self,
+        message: OutboxMessage,
+        reservation: Reservation | None,
+        staged: "_StagedRows",
+        begun: float,
+    ) -> StoredMessage:
+        now = self.clock.now()
+        row = OutboxRow(id=next(self._ids), message=message, created_at=now, due_at=now)
+        claim = None
+        if reservation is not None and self._may_be_born_owned(message, reservation):
+            row.claim_token = reservation.claim_token
+            row.due_at = now + reservation.grace
+            self._horizon = max(self._horizon, reservation.grace)
+            claim = row.claimed(begun + reservation.grace.total_seconds())
+        staged.rows.append(row)
+        return StoredMessage(id=row.id, message=message, claim=claim)
+
+    def _may_be_born_owned(self, message: OutboxMessage, reservation: Reservation) -> bool:
+        older = [*self._rows.unsent_of(message.aggregate)]
+        older += [row for row in self._uncommitted() if row.message.aggregate == message.aggregate]
+        return message.aggregate_version is not None and all(
+            row.claim_token == reservation.claim_token for row in older
+        )
+
+    def _uncommitted(self) -> list[OutboxRow]:
+        current = self.transactions.current
+        transactions = self.transactions.others() + ([] if current is None else [current])
+        staged = [transaction.peek(self) for transaction in transactions]
+        return [row for each in staged if isinstance(each, _StagedRows) for row in each.rows]
+
+    def _give(self, rows: Sequence[OutboxRow], lease: dt.timedelta) -> list[ClaimedMessage]:
+        token = secrets.token_hex(16)
+        deadline = self.monotonic() + lease.total_seconds()
+        until = self.clock.now() + lease
+        self._horizon = max(self._horizon, lease)
+        claims = []
+        for row in rows:
+            was_owned = row.claim_token is not None
+            row.give(token, until)
+            claims.append(row.claimed(deadline, taken_over=was_owned))
+        return claims
+
+    def _owned(self, claimed: ClaimedMessage) -> OutboxRow | None:
+        row = self._rows.find(claimed.id)
+        return row if row is not None and row.belongs_to(claimed.claim_token) else None
+
+    def _mark_sent(self, delivered: Delivered) -> bool:
+        row = self._rows.find(delivered.claimed.id)
+        if row is None or row.claim_token != delivered.claimed.claim_token:
+            return False
+        if row.is_open:
+            row.status = OutboxStatus.SENT
+            row.sent_at = self.clock.now()
+            row.receipt = storable(delivered.receipt)[:_LONGEST_RECEIPT]
+            self._rows.changed(row)
+        return row.status is OutboxStatus.SENT
+
+    def _fail(self, failed: FailedTry, status: OutboxStatus) -> bool:
+        row = self._owned(failed.claimed)
+        if row is None:
+            return False
+        row.note_failure(failed.error, counted=failed.counted)
+        row.give_back(self.clock.now() + failed.retry_in)
+        row.status = status
+        self._horizon = max(self._horizon, failed.retry_in)
+        return True
+
+    def _bring_back(self, now: dt.datetime) -> int:
+        latest = now + self._horizon
+        stranded = [row for row in self._rows.unsent() if row.is_open and row.due_at > latest]
+        for row in stranded:
+            row.due_at = now
+        return len(stranded)
+
+    def _park(self, now: dt.datetime) -> int:
+        moved = 0
+        for row in self._rows.due(now):
+            if row.is_free and self._waits_behind_a_dead_letter(row):
+                waited = max(now - row.created_at, _SHORTEST_PARKING)
+                row.due_at = now + min(waited, _LONGEST_PARKING)
+                moved += 1
+        return moved
+
+    def _waits_behind_a_dead_letter(self, row: OutboxRow) -> bool:
+        lane = self._rows.unsent_of(row.message.aggregate)
+        return any(each.status is OutboxStatus.FAILED and each.id < row.id for each in lane)
+
+    def _wake(self, aggregate: tuple[str, str]) -> None:
+        now = self.clock.now()
+        for row in self._rows.unsent_of(aggregate):
+            if row.is_free:
+                row.due_at = min(row.due_at, now)
+
+    def _in_states(self, message_ids: Sequence[str], states: set[OutboxStatus]) -> list[OutboxRow]:
+        found = [self._rows.find_message(message_id) for message_id in dict.fromkeys(message_ids)]
+        return [row for row in found if row is not None and row.status in states]
+
+
+@attrs.define(eq=False)
+class _StagedRows:
+    committed: OutboxRows
+    rows: list[OutboxRow] = attrs.field(factory=list, init=False)
+
+    def apply(self) -> None:
+        for row in self.rows:
+            self.committed.add(row)
+
+    def undo(self) -> None:
+        """Nothing is to be taken back: nobody has seen these rows. Their ids stay unused."""
