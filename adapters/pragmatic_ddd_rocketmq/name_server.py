@@ -96,7 +96,7 @@ class NameServers:
                     return brokers
                 problems.append(f"{host}:{port} knows no broker")
             except (OSError, ValueError, struct.error) as error:
-                problems.append(f"{host}:{port}: {error or type(error).__name__}")
+                problems.append(f"{host}:{port}: {str(error) or type(error).__name__}")
         raise RocketMqStartError(f"no name server has a broker ({'; '.join(problems)})")
 
 

@@ -188,7 +188,7 @@ def _load(path: Path | None) -> NativeLibrary:
     try:
         with _answering_for_rocketmq(path):
             ffi = importlib.import_module("rocketmq.ffi")
-        return _declared(ffi.dll, str(path or getattr(ffi, "_DYLIB_PATH", _LIBRARY_NAME)))
+        return _declared(ffi.dll, str(path) if path else ffi.dll._name)  # noqa: SLF001 - ctypes
     except ModuleNotFoundError as error:
         raise NativeLibraryError(
             f"{error}; install the client: pip install 'pragmatic-ddd[rocketmq]'"

@@ -100,9 +100,7 @@ class NativeProducer:
     _state: _State = attrs.field(default=_State.NEW, init=False)
     _handle: int | None = attrs.field(default=None, init=False, repr=False)
     _in_flight: int = attrs.field(default=0, init=False)
-    _changed: threading.Condition = attrs.field(
-        factory=threading.Condition, init=False, repr=False
-    )
+    _changed: threading.Condition = attrs.field(factory=threading.Condition, init=False, repr=False)
     _first_sends: FirstSends = attrs.field(factory=FirstSends, init=False, repr=False)
     _main_thread_sends: ThreadPoolExecutor | None = attrs.field(
         default=None, init=False, repr=False
@@ -186,8 +184,8 @@ class NativeProducer:
 
     def _started_handle(self) -> int:
         native = self.library.functions
-        keep_until_end(self)
         name_servers = self.name_servers.resolved()
+        keep_until_end(self)
         handle: int = native.CreateOrderlyProducer(self.group.encode())
         instance = f"pragmatic-ddd-{os.getpid()}-{next(_instances)}"
         native.SetProducerInstanceName(handle, instance.encode())
@@ -199,6 +197,7 @@ class NativeProducer:
             return handle
         reason = self.library.last_error()
         native.DestroyProducer(handle)
+        let_go(self)
         raise RocketMqStartError(
             f"producer of {self.group} at {self.name_servers} did not start: {reason}; where this "
             f"is about a file or folder, set rocketmq.log-folder to one that can be written"
@@ -278,8 +277,8 @@ class NativeProducer:
         """Refuse before any lock: the parent may have held it while it forked."""
         if self._pid != os.getpid():
             raise NotSentError(
-                f"producer of {self.group} was started before fork, in process {self._pid}; "
-                f"start it in the worker"
+                f"producer of {self.group} was made before fork, in process {self._pid}; "
+                f"make and start it in the worker"
             )
 
     def _shut_down(self) -> bool:

@@ -68,7 +68,8 @@ def keep_until_end(client: NativeClient) -> None:
         if _process.pid is None:
             _process.pid = os.getpid()
             atexit.register(_end_process)
-        _process.clients.append(client)
+        if client not in _process.clients:
+            _process.clients.append(client)
 
 
 def let_go(client: NativeClient) -> None:
@@ -105,7 +106,7 @@ def _end_process() -> None:
     except (OSError, AttributeError):
         if all_gone:
             return
-        _logger.error(
+        _logger.exception(
             "the C library cannot keep the exit status; leaving with 1: end main() with "
             "leave_process(status)"
         )
@@ -117,8 +118,9 @@ def _end_clients() -> bool:
     if _process.pid != os.getpid():  # a forked child: the clients are its parent's
         return False
     with _process.lock:
-        clients = list(_process.clients)
-    return all([client.end() for client in clients])
+        consumers_before_producers = list(reversed(_process.clients))
+    gone = [client.end() for client in consumers_before_producers]
+    return all(gone)
 
 
 def leave_without_destructors() -> None:
