@@ -1,9 +1,11 @@
 """In-memory and thread-pool adapters, for first steps and tests."""
 
+from pragmatic_ddd_local.config import LocalEventManagerConfig
 from pragmatic_ddd_local.counting_metrics import CountingMetrics
 from pragmatic_ddd_local.in_memory_event_manager import InMemoryEventManager
 from pragmatic_ddd_local.outbox_store import InMemoryOutboxStore
 from pragmatic_ddd_local.repository import InMemoryRepository
+from pragmatic_ddd_local.thread_pool_event_manager import ThreadPoolEventManager
 from pragmatic_ddd_local.transactions import InMemoryTransactionOperations
 
 __all__ = [
@@ -12,4 +14,6 @@ __all__ = [
     "InMemoryOutboxStore",
     "InMemoryRepository",
     "InMemoryTransactionOperations",
+    "LocalEventManagerConfig",
+    "ThreadPoolEventManager",
 ]

@@ -47,10 +47,12 @@ class Lifecycle:
 
     def shut_down(self) -> bool:
         """End; tells whether there is anything to let go of, in this process."""
+        if self._process_id not in (0, os.getpid()):
+            return False  # in a forked child, where the lock may have been held by the parent
         with self._lock:
             was_started = self._stage is _Stage.STARTED
             self._stage = _Stage.SHUT_DOWN
-            return was_started and self._process_id == os.getpid()
+            return was_started
 
     def obstacle(self) -> str | None:
         """Return why it does not work; ``None`` while it does."""
