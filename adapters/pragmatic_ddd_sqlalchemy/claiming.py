@@ -1,0 +1,111 @@
+"""Claim, verify, publish: how rows become somebody's without one overtaking another.
+
+1. Lock due rows of whose aggregate no older row is hindered (owned, waiting for a retry, or
+   FAILED), passing over those that others have locked.
+2. In a later statement, whose snapshot is new, find for each aggregate the oldest unsent row
+   that is not locked here, and take only what is before it.
+
+A row that was passed over, or that has become unsent-and-owned since the first statement, is
+thus seen by the second. Who owns a row and has seen every older one sent, or owns them too, can
+never be overtaken: nothing older becomes unsent again.
+"""
+
+import secrets
+import time
+from collections.abc import Callable, Sequence
+
+import attrs
+import sqlalchemy as sa
+
+from pragmatic_ddd.ports.outbox import ClaimedMessage
+from pragmatic_ddd_sqlalchemy.dialects import IOutboxDialect
+from pragmatic_ddd_sqlalchemy.dialects.statements import Locked, aggregates_json
+from pragmatic_ddd_sqlalchemy.own_transactions import OwnTransactions
+from pragmatic_ddd_sqlalchemy.rows import Row, as_json, claimed_of
+
+# A claim that has got nothing, but has put a straggler in its place, looks again.
+_ROUNDS = 3
+
+LockRows = Callable[[sa.Connection], Sequence[Row]]
+
+
+@attrs.frozen
+class Claiming:
+    """Takes rows of one table."""
+
+    dialect: IOutboxDialect
+    transactions: OwnTransactions
+
+    def claim_pending(self, batch_size: int, lease_seconds: float) -> list[ClaimedMessage]:
+        """Take due rows, the first due first; one whose owner let its lease lapse comes alone."""
+
+        def claim(connection: sa.Connection) -> tuple[list[ClaimedMessage], int]:
+            started = time.monotonic()
+            rows = connection.execute(
+                self.dialect.statements.lock_due, {"limit": batch_size}
+            ).mappings()
+            locked = Locked.of(_alone_if_lapsed(list(rows)))
+            taken = self._take(connection, locked, started, lease_seconds)
+            moved = 0
+            if len(taken) < len(locked.rows):
+                moved = self._put_in_place(connection, locked, batch_size)
+            return taken, moved
+
+        for _ in range(_ROUNDS):
+            taken, moved = self.transactions.write(claim)
+            if taken or not moved:
+                return taken
+        return []
+
+    def claim(self, ids: Sequence[int], lease_seconds: float) -> list[ClaimedMessage]:
+        """Take those of the rows that nobody owns and that have not failed."""
+
+        def claim(connection: sa.Connection) -> list[ClaimedMessage]:
+            started = time.monotonic()
+            rows = connection.execute(
+                self.dialect.statements.lock_ids, {"batch": as_json(sorted(set(ids)))}
+            ).mappings()
+            return self._take(connection, Locked.of(list(rows)), started, lease_seconds)
+
+        return self.transactions.write(claim) if ids else []
+
+    def _take(
+        self, connection: sa.Connection, locked: Locked, started: float, lease_seconds: float
+    ) -> list[ClaimedMessage]:
+        if not locked.rows:
+            return []
+        token = secrets.token_hex(16)
+        taken = self.dialect.take(
+            connection, locked, claim_token=token, lease_seconds=lease_seconds
+        )
+        lapsed = {row["id"] for row in locked.rows if row["lapsed"]}
+        return [
+            claimed_of(
+                row,
+                claim_token=token,
+                deadline=started + lease_seconds,
+                taken_over=row["id"] in lapsed,
+            )
+            for row in sorted(taken, key=lambda row: row["id"])
+        ]
+
+    def _put_in_place(self, connection: sa.Connection, locked: Locked, batch_size: int) -> int:
+        """Make older rows due before the younger ones that could not be taken because of them.
+
+        Else, with enough of the younger ones, every claim would find these and no other.
+        """
+        statements = self.dialect.statements
+        stragglers = connection.execute(
+            statements.lock_stragglers,
+            {"aggregates": aggregates_json(locked), "limit": batch_size},
+        ).mappings()
+        moves = [{"id": row["id"], "due_at": str(row["due_at"])} for row in stragglers]
+        if moves:
+            connection.execute(statements.move_due, {"batch": as_json(moves)})
+        return len(moves)
+
+
+def _alone_if_lapsed(rows: Sequence[Row]) -> Sequence[Row]:
+    if rows and rows[0]["lapsed"]:
+        return rows[:1]
+    return [row for row in rows if not row["lapsed"]]

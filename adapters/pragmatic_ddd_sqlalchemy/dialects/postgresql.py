@@ -1,0 +1,302 @@
+"""The outbox in PostgreSQL.
+
+``clock_timestamp()``, never ``now()``: a transaction that has waited for an aggregate's lock
+began before the one that it waited for. Where it stands in a subquery it is read once, and the
+partial index on the due time is read as a range.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import attrs
+import sqlalchemy as sa
+
+from pragmatic_ddd.ports.outbox import Reservation
+from pragmatic_ddd_sqlalchemy.dialects.statements import (
+    Inserted,
+    Locked,
+    Statements,
+    insert_parameters,
+    named,
+    names_of,
+    prepared,
+    take_parameters,
+)
+from pragmatic_ddd_sqlalchemy.rows import Row
+
+# What stands in several statements in the same words.
+_FRAGMENTS = {
+    "ids": "SELECT CAST(value AS bigint) FROM json_array_elements_text(CAST(:batch AS json))",
+    "texts": "SELECT value FROM json_array_elements_text(CAST(:batch AS json))",
+    "waits": "o.status = 'PENDING' AND o.claim_token IS NULL AND o.failures = 0",
+    "parked_until": """clock_timestamp() + LEAST(
+    GREATEST(clock_timestamp() - o.created_at, interval '1 minute'), interval '1 hour')""",
+    "whole_row": """o.id, o.message_id, o.aggregate_type, o.aggregate_id, o.aggregate_version,
+    o.event_index, o.event_type, o.event_version, o.payload, o.headers, o.status, o.attempts,
+    o.failures, o.due_at, o.last_error, o.created_at, o.sent_at, o.receipt""",
+}
+
+# A scalar subquery is probed row by row; EXISTS might become a hash over all unsent rows.
+# At SERIALIZABLE it is not evaluated at all: reading it costs false conflicts.
+_INSERT = """
+INSERT INTO {outbox} (message_id, aggregate_type, aggregate_id, aggregate_version, event_index,
+    event_type, event_version, payload, headers, status, attempts, failures, due_at,
+    claim_token, claimed_at, created_at)
+SELECT n.message_id, n.aggregate_type, n.aggregate_id, n.aggregate_version, n.event_index,
+    n.event_type, n.event_version, n.payload, n.headers, 'PENDING', 0, 0,
+    CASE WHEN n.owned THEN n.clock + make_interval(secs => CAST(:grace AS float)) ELSE n.clock END,
+    CASE WHEN n.owned THEN CAST(:claim_token AS text) END,
+    CASE WHEN n.owned THEN n.clock END,
+    n.clock
+FROM (
+    SELECT b.*, clock_timestamp() AS clock,
+        CASE WHEN b.ownable AND current_setting('transaction_isolation') <> 'serializable'
+        THEN (
+            SELECT p.id FROM {outbox} AS p
+            WHERE p.aggregate_type = b.aggregate_type AND p.aggregate_id = b.aggregate_id
+                AND p.status NOT IN ('SENT', 'SKIPPED')
+                AND p.claim_token IS DISTINCT FROM CAST(:claim_token AS text)
+            LIMIT 1
+        ) IS NULL ELSE false END AS owned
+    FROM json_to_recordset(CAST(:batch AS json)) AS b (place integer, ownable boolean,
+        message_id text, aggregate_type text, aggregate_id text, aggregate_version bigint,
+        event_index integer, event_type text, event_version integer, payload text, headers text)
+    ORDER BY b.place
+) AS n
+RETURNING message_id, id, claim_token IS NOT NULL AS owned
+"""
+
+_TAKE = """
+WITH mine AS MATERIALIZED (
+    SELECT m.id, m.place
+    FROM json_to_recordset(CAST(:batch AS json)) AS m (id bigint, place integer)
+), gaps AS MATERIALIZED (
+    SELECT a.place, (
+        SELECT p.id FROM {outbox} AS p
+        WHERE p.aggregate_type = a.aggregate_type AND p.aggregate_id = a.aggregate_id
+            AND p.id < a.top AND p.status NOT IN ('SENT', 'SKIPPED')
+            AND p.id NOT IN (SELECT mine.id FROM mine)
+        ORDER BY p.id LIMIT 1
+    ) AS id
+    FROM json_to_recordset(CAST(:aggregates AS json))
+        AS a (place integer, aggregate_type text, aggregate_id text, top bigint)
+)
+UPDATE {outbox} AS o
+SET status = 'PROCESSING', claim_token = CAST(:claim_token AS text),
+    claimed_at = clock_timestamp(),
+    due_at = clock_timestamp() + make_interval(secs => CAST(:lease AS float)),
+    attempts = o.attempts
+        + CASE WHEN o.status = 'PROCESSING' OR o.claim_token IS NOT NULL THEN 1 ELSE 0 END
+FROM mine JOIN gaps ON gaps.place = mine.place
+WHERE o.id = mine.id AND (gaps.id IS NULL OR mine.id < gaps.id)
+RETURNING {whole_row}
+"""
+
+_STATEMENTS = Statements(
+    lock_due="""
+SELECT o.id, o.aggregate_type, o.aggregate_id, o.due_at,
+    o.status = 'PROCESSING' OR o.claim_token IS NOT NULL AS lapsed
+FROM {outbox} AS o
+WHERE o.status IN ('PENDING', 'PROCESSING') AND o.due_at <= (SELECT clock_timestamp())
+    AND (
+        SELECT p.id FROM {outbox} AS p
+        WHERE p.aggregate_type = o.aggregate_type AND p.aggregate_id = o.aggregate_id
+            AND p.id < o.id AND p.status NOT IN ('SENT', 'SKIPPED')
+            AND (p.status <> 'PENDING' OR p.failures > 0 OR p.claim_token IS NOT NULL)
+        LIMIT 1
+    ) IS NULL
+ORDER BY o.due_at, o.id LIMIT :limit
+FOR UPDATE OF o SKIP LOCKED
+""",
+    lock_ids="""
+SELECT o.id, o.aggregate_type, o.aggregate_id, o.due_at, false AS lapsed
+FROM {outbox} AS o
+WHERE o.id = ANY (ARRAY({ids})) AND {waits}
+ORDER BY o.id
+FOR UPDATE OF o SKIP LOCKED
+""",
+    lock_stragglers="""
+SELECT o.id, a.due_at
+FROM json_to_recordset(CAST(:aggregates AS json))
+    AS a (aggregate_type text, aggregate_id text, top bigint, due_at timestamptz)
+JOIN {outbox} AS o ON o.aggregate_type = a.aggregate_type AND o.aggregate_id = a.aggregate_id
+WHERE o.status NOT IN ('SENT', 'SKIPPED') AND o.id < a.top AND {waits} AND o.due_at > a.due_at
+ORDER BY o.id LIMIT :limit
+FOR UPDATE OF o SKIP LOCKED
+""",
+    move_due="""
+UPDATE {outbox} AS o SET due_at = b.due_at
+FROM json_to_recordset(CAST(:batch AS json)) AS b (id bigint, due_at timestamptz)
+WHERE o.id = b.id
+""",
+    mark_sent="""
+UPDATE {outbox} AS o
+SET status = 'SENT', sent_at = COALESCE(o.sent_at, clock_timestamp()),
+    receipt = CASE WHEN o.status = 'SENT' THEN o.receipt ELSE b.receipt END
+FROM json_to_recordset(CAST(:batch AS json)) AS b (id bigint, claim_token text, receipt text)
+WHERE o.id = b.id AND o.claim_token = b.claim_token
+    AND o.status IN ('PENDING', 'PROCESSING', 'SENT')
+""",
+    release="""
+UPDATE {outbox} AS o
+SET status = 'PENDING', claim_token = NULL, due_at = LEAST(o.created_at, clock_timestamp())
+FROM json_to_recordset(CAST(:batch AS json)) AS b (id bigint, claim_token text)
+WHERE o.id = b.id AND o.claim_token = b.claim_token AND o.status IN ('PENDING', 'PROCESSING')
+""",
+    retry_later="""
+UPDATE {outbox} AS o
+SET status = 'PENDING', claim_token = NULL, attempts = o.attempts + b.counted,
+    failures = o.failures + 1, last_error = b.error,
+    due_at = clock_timestamp() + make_interval(secs => LEAST(b.retry_in, CAST(:horizon AS float)))
+FROM json_to_recordset(CAST(:batch AS json))
+    AS b (id bigint, claim_token text, error text, counted integer, retry_in float)
+WHERE o.id = b.id AND o.claim_token = b.claim_token AND o.status IN ('PENDING', 'PROCESSING')
+""",
+    mark_failed="""
+UPDATE {outbox} AS o
+SET status = 'FAILED', claim_token = NULL, attempts = o.attempts + b.counted,
+    failures = o.failures + 1, last_error = b.error
+FROM json_to_recordset(CAST(:batch AS json))
+    AS b (id bigint, claim_token text, error text, counted integer)
+WHERE o.id = b.id AND o.claim_token = b.claim_token AND o.status IN ('PENDING', 'PROCESSING')
+""",
+    park_tail="""
+UPDATE {outbox} AS o SET due_at = {parked_until}
+WHERE o.id = ANY (ARRAY(
+    SELECT s.id FROM {outbox} AS f
+    JOIN {outbox} AS s ON s.aggregate_type = f.aggregate_type
+        AND s.aggregate_id = f.aggregate_id AND s.id > f.id
+    WHERE f.id = ANY (ARRAY({ids})) AND f.status = 'FAILED'
+        AND s.status NOT IN ('SENT', 'SKIPPED') AND s.status = 'PENDING'
+        AND s.claim_token IS NULL AND s.failures = 0
+    FOR UPDATE OF s SKIP LOCKED
+))
+""",
+    lock_newcomers="""
+SELECT o.id
+FROM (
+    SELECT d.id, d.aggregate_type, d.aggregate_id FROM {outbox} AS d
+    WHERE d.status IN ('PENDING', 'PROCESSING') AND d.due_at <= (SELECT clock_timestamp())
+    ORDER BY d.due_at, d.id LIMIT :limit
+) AS due
+JOIN {outbox} AS o ON o.id = due.id
+WHERE {waits} AND (
+    SELECT f.id FROM {outbox} AS f
+    WHERE f.aggregate_type = due.aggregate_type AND f.aggregate_id = due.aggregate_id
+        AND f.id < due.id AND f.status NOT IN ('SENT', 'SKIPPED')
+        AND (f.status <> 'PENDING' OR f.failures > 0 OR f.claim_token IS NOT NULL)
+        AND f.status = 'FAILED'
+    LIMIT 1
+) IS NOT NULL
+FOR UPDATE OF o SKIP LOCKED
+""",
+    park="""
+UPDATE {outbox} AS o SET due_at = {parked_until} WHERE o.id = ANY (ARRAY({ids}))
+""",
+    lock_strays="""
+SELECT o.id FROM {outbox} AS o
+WHERE o.status IN ('PENDING', 'PROCESSING')
+    AND o.due_at > (SELECT clock_timestamp() + make_interval(secs => CAST(:horizon AS float)))
+ORDER BY o.due_at, o.id LIMIT :limit
+FOR UPDATE OF o SKIP LOCKED
+""",
+    bring_back="""
+UPDATE {outbox} AS o
+SET due_at = CASE WHEN o.claim_token IS NULL THEN LEAST(o.created_at, clock_timestamp())
+        ELSE clock_timestamp() + LEAST(
+            o.due_at - o.claimed_at, make_interval(secs => CAST(:horizon AS float))) END,
+    claimed_at = CASE WHEN o.claim_token IS NOT NULL THEN clock_timestamp() END
+WHERE o.id = ANY (ARRAY({ids}))
+""",
+    next_due="""
+SELECT EXTRACT(EPOCH FROM o.due_at - clock_timestamp()) AS seconds FROM {outbox} AS o
+WHERE o.status IN ('PENDING', 'PROCESSING') AND o.due_at > (SELECT clock_timestamp())
+ORDER BY o.due_at LIMIT 1
+""",
+    backlog="""
+SELECT count(*) FILTER (WHERE o.status = 'PENDING') AS pending,
+    count(*) FILTER (WHERE o.status = 'PROCESSING') AS processing,
+    count(*) FILTER (WHERE o.status = 'FAILED') AS failed,
+    EXTRACT(EPOCH FROM clock_timestamp()
+        - min(o.created_at) FILTER (WHERE o.status <> 'FAILED')) AS oldest_age
+FROM {outbox} AS o WHERE o.status NOT IN ('SENT', 'SKIPPED')
+""",
+    list_failed="""
+SELECT {whole_row} FROM {outbox} AS o
+WHERE o.status = 'FAILED' AND o.id > :after_id
+ORDER BY o.id LIMIT :limit
+""",
+    find="SELECT {whole_row} FROM {outbox} AS o WHERE o.message_id = :message_id",
+    lock_dead="""
+SELECT o.id, o.aggregate_type, o.aggregate_id FROM {outbox} AS o
+WHERE o.message_id = ANY (ARRAY({texts}))
+    AND (o.status = 'FAILED' OR (CAST(:also_skipped AS boolean) AND o.status = 'SKIPPED'))
+ORDER BY o.id
+FOR UPDATE OF o
+""",
+    replay="""
+UPDATE {outbox} AS o
+SET status = 'PENDING', attempts = 0, failures = 0, claim_token = NULL, sent_at = NULL,
+    due_at = LEAST(o.created_at, clock_timestamp())
+WHERE o.id = ANY (ARRAY({ids}))
+""",
+    skip="""
+UPDATE {outbox} AS o
+SET status = 'SKIPPED', sent_at = clock_timestamp(),
+    last_error = left(CAST(:note AS text) || COALESCE(' | ' || o.last_error, ''), :length)
+WHERE o.id = ANY (ARRAY({ids}))
+""",
+    wake="""
+UPDATE {outbox} AS o SET due_at = LEAST(o.created_at, clock_timestamp())
+FROM json_to_recordset(CAST(:batch AS json)) AS b (aggregate_type text, aggregate_id text)
+WHERE o.aggregate_type = b.aggregate_type AND o.aggregate_id = b.aggregate_id
+    AND o.status NOT IN ('SENT', 'SKIPPED') AND {waits} AND o.due_at > clock_timestamp()
+""",
+    lock_ended="""
+SELECT o.id FROM {outbox} AS o
+WHERE o.sent_at <= (SELECT clock_timestamp() - make_interval(secs => CAST(:older_than AS float)))
+    AND o.status IN ('SENT', 'SKIPPED')
+ORDER BY o.sent_at LIMIT :limit
+FOR UPDATE OF o SKIP LOCKED
+""",
+    delete="DELETE FROM {outbox} AS o WHERE o.id = ANY (ARRAY({ids}))",
+)
+
+
+@attrs.frozen(kw_only=True)
+class PostgreSqlDialect:
+    """The SQL for one table in PostgreSQL."""
+
+    statements: Statements[sa.TextClause]
+    isolation_level: str | None = "READ COMMITTED"
+    oldest_server: str = "PostgreSQL 12 (AS MATERIALIZED)"
+    _insert: sa.TextClause
+    _take: sa.TextClause
+
+    @classmethod
+    def for_table(cls, table: sa.Table, dialect: sa.Dialect) -> Self:
+        """Put the table's names into the SQL."""
+        names = _FRAGMENTS | names_of(table, dialect)
+        return cls(
+            statements=prepared(_STATEMENTS, names),
+            insert=named(_INSERT, names),
+            take=named(_TAKE, names),
+        )
+
+    def serves(self, dialect: sa.Dialect) -> bool:
+        return (dialect.server_version_info or ()) >= (12,)
+
+    def insert(
+        self,
+        connection: sa.Connection,
+        rows: Sequence[dict[str, Any]],
+        reservation: Reservation | None,
+    ) -> dict[str, Inserted]:
+        inserted = connection.execute(self._insert, insert_parameters(rows, reservation))
+        return {row.message_id: Inserted(id=row.id, owned=row.owned) for row in inserted}
+
+    def take(
+        self, connection: sa.Connection, locked: Locked, *, claim_token: str, lease_seconds: float
+    ) -> list[Row]:
+        parameters = take_parameters(locked, claim_token, lease_seconds)
+        return list(connection.execute(self._take, parameters).mappings())

@@ -1,0 +1,267 @@
+"""What the outbox asks of SQL, whatever the database.
+
+The text of a statement does not depend on how many rows it is about: a batch is one parameter,
+``:batch``, in JSON. Statements named ``lock_…`` pass over rows that somebody else has locked.
+"""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, Protocol, Self, TypeVar
+
+import attrs
+import sqlalchemy as sa
+
+from pragmatic_ddd.ports.outbox import Reservation
+from pragmatic_ddd_sqlalchemy.rows import Row, as_json
+from pragmatic_ddd_sqlalchemy.table import index_name
+
+T = TypeVar("T")
+
+
+@attrs.frozen(kw_only=True)
+class Statements(Generic[T]):
+    """The statements whose use is the same on every database.
+
+    Attributes:
+        lock_due: The first due rows without an older hindered one, ``lapsed`` where a former
+            owner let its lease end. Takes ``limit``.
+        lock_ids: Rows by id that nobody owns and that have not failed.
+        lock_stragglers: Unowned rows that are due later than a younger one of their aggregate;
+            ``due_at`` is the time of that one. Takes ``limit``.
+        move_due: Sets ``due_at``.
+        mark_sent: Fenced. A row that is SENT by the same token already keeps what it has.
+        release: Fenced.
+        retry_later: Fenced. Takes ``horizon``.
+        mark_failed: Fenced.
+        park_tail: Moves the due time of what waits behind rows that have just FAILED.
+        lock_newcomers: Among the first ``limit`` due rows, those that wait behind a FAILED one.
+        park: Moves the due time of rows by id.
+        lock_strays: Rows due later than ``horizon`` from now: the clock has stepped back.
+        bring_back: Makes strays due at once; those with an owner after their lease.
+        next_due: Seconds until the next row that is not yet due.
+        backlog: Counts, and the age of the oldest row in seconds.
+        list_failed: Takes ``after_id`` and ``limit``.
+        find: Takes ``message_id``.
+        lock_dead: FAILED rows by message id; with ``also_skipped`` those in SKIPPED, too.
+        replay: Rows by id.
+        skip: Rows by id. Takes ``note``.
+        wake: Makes the parked rows of aggregates due.
+        lock_ended: Rows that ended ``older_than`` seconds ago. Takes ``limit``.
+        delete: Rows by id.
+    """
+
+    lock_due: T
+    lock_ids: T
+    lock_stragglers: T
+    move_due: T
+    mark_sent: T
+    release: T
+    retry_later: T
+    mark_failed: T
+    park_tail: T
+    lock_newcomers: T
+    park: T
+    lock_strays: T
+    bring_back: T
+    next_due: T
+    backlog: T
+    list_failed: T
+    find: T
+    lock_dead: T
+    replay: T
+    skip: T
+    wake: T
+    lock_ended: T
+    delete: T
+
+
+@attrs.frozen(kw_only=True)
+class Inserted:
+    """A row that has just been inserted."""
+
+    id: int
+    owned: bool
+
+
+@attrs.frozen(kw_only=True)
+class LockedAggregate:
+    """An aggregate of which rows are locked.
+
+    Attributes:
+        aggregate_type: With ``aggregate_id``, which one.
+        top: Its highest locked row.
+        due_at: When the first of its locked rows was due, as the database has said it.
+    """
+
+    aggregate_type: str
+    aggregate_id: str
+    top: int
+    due_at: object
+
+
+@attrs.frozen(kw_only=True)
+class Locked:
+    """Rows that the open transaction has locked.
+
+    Attributes:
+        rows: The rows, with ``id`` and the names of their aggregate.
+        aggregates: Those that the rows belong to.
+        places: For each row, where its aggregate stands in ``aggregates``.
+    """
+
+    rows: Sequence[Row]
+    aggregates: Sequence[LockedAggregate]
+    places: Sequence[int]
+
+    @classmethod
+    def of(cls, rows: Sequence[Row]) -> Self:
+        """Sort rows by aggregate."""
+        by_aggregate: dict[tuple[str, str], list[Row]] = {}
+        for row in rows:
+            key = row["aggregate_type"], row["aggregate_id"]
+            by_aggregate.setdefault(key, []).append(row)
+        place_of = {key: place for place, key in enumerate(by_aggregate)}
+        return cls(
+            rows=rows,
+            aggregates=[
+                LockedAggregate(
+                    aggregate_type=aggregate_type,
+                    aggregate_id=aggregate_id,
+                    top=max(row["id"] for row in own),
+                    due_at=min(row["due_at"] for row in own),
+                )
+                for (aggregate_type, aggregate_id), own in by_aggregate.items()
+            ],
+            places=[place_of[row["aggregate_type"], row["aggregate_id"]] for row in rows],
+        )
+
+
+class IOutboxDialect(Protocol):
+    """The SQL of one kind of database, for one table.
+
+    Attributes:
+        statements: What is the same procedure everywhere.
+        isolation_level: What the outbox' own transactions run at; ``None``: there is only one.
+        oldest_server: The oldest server that knows this SQL, for people.
+    """
+
+    @property
+    @abstractmethod
+    def statements(self) -> Statements[sa.TextClause]: ...
+
+    @property
+    @abstractmethod
+    def isolation_level(self) -> str | None: ...
+
+    @property
+    @abstractmethod
+    def oldest_server(self) -> str: ...
+
+    @abstractmethod
+    def serves(self, dialect: sa.Dialect) -> bool:
+        """Say whether the server that the dialect has met is new enough for this SQL."""
+
+    @abstractmethod
+    def insert(
+        self,
+        connection: sa.Connection,
+        rows: Sequence[dict[str, Any]],
+        reservation: Reservation | None,
+    ) -> dict[str, Inserted]:
+        """Insert rows in the given order, in the open transaction, each owned if it may be.
+
+        Returns:
+            By message id: the new row, and whether it was born owned.
+        """
+
+    @abstractmethod
+    def take(
+        self, connection: sa.Connection, locked: Locked, *, claim_token: str, lease_seconds: float
+    ) -> list[Row]:
+        """Mark those locked rows that could overtake none: PROCESSING, with a new owner.
+
+        Must be a later statement than the one that has locked them, with a snapshot of its own.
+
+        Returns:
+            The marked rows, whole, as they are now.
+        """
+
+
+def names_of(table: sa.Table, dialect: sa.Dialect) -> dict[str, str]:
+    """Return the table's names, quoted, by the placeholders that stand for them."""
+    preparer = dialect.identifier_preparer
+    names = {"outbox": preparer.format_table(table)} | {
+        suffix: preparer.quote(index_name(table, suffix))
+        for suffix in ("due", "unsent", "hindered", "ended")
+    }
+    return {placeholder: name.replace(":", r"\:") for placeholder, name in names.items()}
+
+
+def named(text: str, names: Mapping[str, str]) -> sa.TextClause:
+    """Put names and fragments in the places of their placeholders, such as ``{outbox}``."""
+    for placeholder, name in names.items():
+        text = text.replace("{" + placeholder + "}", name)
+    return sa.text(text)
+
+
+def prepared(texts: Statements[str], names: Mapping[str, str]) -> Statements[sa.TextClause]:
+    """Do for all statements what ``named`` does for one."""
+    fields = attrs.asdict(texts)
+    return Statements(**{field: named(text, names) for field, text in fields.items()})
+
+
+def insert_parameters(
+    rows: Sequence[dict[str, Any]], reservation: Reservation | None
+) -> dict[str, object]:
+    """Return what an INSERT of a whole batch takes."""
+    marked = zip(rows, ownable(rows, reservation), strict=True)
+    return {
+        "batch": as_json(
+            [row | {"place": place, "ownable": may} for place, (row, may) in enumerate(marked)]
+        ),
+        "claim_token": None if reservation is None else reservation.claim_token,
+        "grace": None if reservation is None else reservation.grace.total_seconds(),
+    }
+
+
+def take_parameters(locked: Locked, claim_token: str, lease_seconds: float) -> dict[str, object]:
+    """Return what the statement takes that verifies and marks in one."""
+    placed = zip(locked.rows, locked.places, strict=True)
+    return {
+        "batch": as_json([{"id": row["id"], "place": place} for row, place in placed]),
+        "aggregates": aggregates_json(locked),
+        "claim_token": claim_token,
+        "lease": lease_seconds,
+    }
+
+
+def aggregates_json(locked: Locked) -> str:
+    """Return the locked aggregates, each with its place, as one parameter."""
+    return as_json(
+        [
+            {
+                "place": place,
+                "aggregate_type": aggregate.aggregate_type,
+                "aggregate_id": aggregate.aggregate_id,
+                "top": aggregate.top,
+                "due_at": str(aggregate.due_at),
+            }
+            for place, aggregate in enumerate(locked.aggregates)
+        ]
+    )
+
+
+def ownable(rows: Sequence[dict[str, Any]], reservation: Reservation | None) -> list[bool]:
+    """Say which rows may be born owned, as far as the rows themselves tell.
+
+    Not one without a version, and not one behind such a row of the same aggregate: nobody
+    knows whether this transaction holds the aggregate, and the rows keep their order.
+    """
+    unversioned: set[tuple[str, str]] = set()
+    result = []
+    for row in rows:
+        aggregate = row["aggregate_type"], row["aggregate_id"]
+        if row["aggregate_version"] is None:
+            unversioned.add(aggregate)
+        result.append(reservation is not None and aggregate not in unversioned)
+    return result

@@ -1,0 +1,153 @@
+"""Engines that are safe for an outbox: SQLite needs help, other databases need none.
+
+Left alone, Python's driver begins transactions late, so that a SAVEPOINT's release commits, and
+a transaction that has read first cannot write once somebody else has written. Here every unit
+of work begins with BEGIN IMMEDIATE, waits for its turn, and readers in WAL mode wait for
+nobody; a session that only reads says so:
+
+    with Session(engine.execution_options(**READ_ONLY)) as session: ...
+"""
+
+import datetime as dt
+from pathlib import Path
+
+import sqlalchemy as sa
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.pool import ConnectionPoolEntry, StaticPool
+
+from pragmatic_ddd.errors import ConfigurationError
+
+READ_ONLY = {"sqlite_read_only": True}
+
+_BUSY_TIMEOUT = dt.timedelta(seconds=30)
+
+
+def create_sqlite_engine(
+    path: str | Path, *, busy_timeout: dt.timedelta = _BUSY_TIMEOUT, **options: object
+) -> sa.Engine:
+    """Create an engine for a database file, safe for units of work, outbox and threads.
+
+    Args:
+        path: The file; it is created where there is none.
+        busy_timeout: How long a writer waits for the one before it.
+        **options: Whatever else ``sqlalchemy.create_engine`` takes.
+
+    Raises:
+        ConfigurationError: The path names no file but a database in memory.
+    """
+    engine = sa.create_engine(sa.URL.create("sqlite", database=str(path)), **options)
+    if _is_in_memory(engine):
+        raise _refusal(f"{str(path)!r} is a database in memory: ask create_memory_engine()")
+    return make_sqlite_safe(engine, busy_timeout=busy_timeout)
+
+
+def create_memory_engine() -> sa.Engine:
+    """Create an engine for one database in memory, for first steps and tests without threads.
+
+    All its users share one connection, and with it one transaction: ``refuse_unsafe`` keeps an
+    eager publisher or a relay thread away from it.
+    """
+    engine = sa.create_engine(
+        "sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False}
+    )
+    return make_sqlite_safe(engine)
+
+
+def make_sqlite_safe(engine: sa.Engine, *, busy_timeout: dt.timedelta = _BUSY_TIMEOUT) -> sa.Engine:
+    """Prepare an engine of yours before its first use; other databases need no preparation.
+
+    Sets WAL and full synchronisation, and begins transactions itself: IMMEDIATE, or plain on
+    connections with the execution option ``READ_ONLY``. Foreign keys stay as you have them.
+    For an ``AsyncEngine``, pass its ``sync_engine``.
+    """
+    if engine.dialect.name != "sqlite" or is_safe(engine):
+        return engine
+    milliseconds = int(busy_timeout / dt.timedelta(milliseconds=1))
+
+    def prepare(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
+        # The driver begins nothing by itself; what begins is ``_begin``.
+        connection.isolation_level = None
+        cursor = connection.cursor()
+        for pragma in (
+            f"busy_timeout = {milliseconds}",
+            "journal_mode = WAL",
+            "synchronous = FULL",
+        ):
+            cursor.execute(f"PRAGMA {pragma}")
+        cursor.close()
+
+    sa.event.listen(engine, "connect", prepare)
+    sa.event.listen(engine, "begin", _begin)
+    if not _is_in_memory(engine):
+        engine.dispose()
+    return engine
+
+
+def is_safe(engine: sa.Engine) -> bool:
+    """Say whether transactions on this engine begin when they are begun."""
+    return engine.dialect.name != "sqlite" or sa.event.contains(engine, "begin", _begin)
+
+
+def refuse_unprepared(engine: sa.Engine) -> None:
+    """Raise where an engine cannot carry the outbox.
+
+    Raises:
+        ConfigurationError: It is async, in AUTOCOMMIT, or a SQLite engine that has not been
+            made safe; names the fix.
+    """
+    dialect = engine.dialect
+    if dialect.is_async:
+        raise _refusal(
+            f"the outbox store needs a sync engine, and {dialect.name}+{dialect.driver} is async: "
+            "store through your AsyncSession, and give outbox store, eager publisher and relay "
+            "an engine of their own, such as create_engine('postgresql+psycopg://...')"
+        )
+    if _default_isolation_level(engine) == "AUTOCOMMIT":
+        raise _refusal(
+            f"{engine.url} commits each statement by itself (AUTOCOMMIT): event and business row "
+            "would be two facts; use an engine with transactions"
+        )
+    if not is_safe(engine):
+        raise _refusal(
+            f"{engine.url} would begin transactions too late: make it with "
+            "create_sqlite_engine(path), or call make_sqlite_safe(engine) first"
+        )
+
+
+def refuse_unsafe(engine: sa.Engine) -> None:
+    """Raise where an engine must not be shared with an eager publisher or a relay thread.
+
+    Raises:
+        ConfigurationError: Another thread would see another database, or commit what the first
+            has not finished.
+    """
+    refuse_unprepared(engine)
+    if engine.dialect.name == "sqlite" and _is_in_memory(engine):
+        raise _refusal(
+            f"{engine.url} is a database in memory: a publishing thread would see no table, or "
+            "commit a transaction that is not its own; use create_sqlite_engine(path)"
+        )
+    if isinstance(engine.pool, StaticPool):
+        raise _refusal(
+            f"{engine.url} has one connection for all threads (StaticPool): a publishing thread "
+            "would commit a transaction that is not its own; use another pool"
+        )
+
+
+def _refusal(problem: str) -> ConfigurationError:
+    return ConfigurationError([problem])
+
+
+def _default_isolation_level(engine: sa.Engine) -> object:
+    given: object = engine.get_execution_options().get("isolation_level")
+    return given or getattr(engine.dialect, "_on_connect_isolation_level", None)
+
+
+def _begin(connection: sa.Connection) -> None:
+    read_only = connection.get_execution_options().get("sqlite_read_only", False)
+    connection.exec_driver_sql("BEGIN" if read_only else "BEGIN IMMEDIATE")
+
+
+def _is_in_memory(engine: sa.Engine) -> bool:
+    name = engine.url.database
+    return not name or ":memory:" in name or "mode=memory" in str(engine.url)

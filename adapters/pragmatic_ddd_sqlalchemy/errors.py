@@ -1,0 +1,102 @@
+"""SQLAlchemy's errors as the framework's: the one place where they are translated.
+
+    StaleDataError                               ConcurrencyError
+    connection lost, deadlock, timeout, …        OutboxStoreError      retryable
+    a value, a constraint or a statement that    RefusedByDatabaseError  final
+    the database will refuse again
+
+A connection that has turned out to be of no more use (to a server that has become read-only,
+or that hung up on a packet too large) is invalidated, so that the pool opens a new one.
+"""
+
+import contextlib
+from collections.abc import Iterator
+from typing import ClassVar
+
+import sqlalchemy as sa
+from sqlalchemy.exc import (
+    DataError,
+    DBAPIError,
+    IntegrityError,
+    NotSupportedError,
+    ProgrammingError,
+    SQLAlchemyError,
+)
+from sqlalchemy.orm.exc import StaleDataError
+
+from pragmatic_ddd.errors import ConcurrencyError, OutboxStoreError
+
+_FINAL = (DataError, IntegrityError, NotSupportedError, ProgrammingError)
+
+# Serialization failure, deadlock, lock not available.
+_CONFLICT_STATES = frozenset({"40001", "40P01", "55P03"})
+# Record changed since the snapshot (MariaDB), lock wait timeout, deadlock.
+_CONFLICT_CODES = frozenset({1020, 1205, 1213})
+
+_READ_ONLY_STATES = frozenset({"25006"})
+# --read-only and --super-read-only, a read-only transaction, a read-only InnoDB.
+_READ_ONLY_CODES = frozenset({1290, 1792, 1836})
+
+# Packet too large: the server answers, and closes the connection.
+_TOO_LARGE_CODES = frozenset({1153})
+
+
+class RefusedByDatabaseError(OutboxStoreError):
+    """The database has refused this and would refuse it again; nothing was changed."""
+
+    retryable: ClassVar[bool] = False
+
+
+@contextlib.contextmanager
+def translated(connection: sa.Connection | None = None) -> Iterator[None]:
+    """Let the framework's errors out, and no SQLAlchemy error.
+
+    Args:
+        connection: Invalidated when the error says that it is of no more use.
+    """
+    try:
+        yield
+    except StaleDataError as error:
+        raise ConcurrencyError(str(error)) from error
+    except DBAPIError as error:
+        if connection is not None:
+            invalidate_if_useless(connection, error)
+        raise _translation(error) from error
+    except SQLAlchemyError as error:
+        raise OutboxStoreError(f"{type(error).__name__}: {error}") from error
+
+
+def is_conflict(error: BaseException) -> bool:
+    """Say whether a transaction failed only because of what others did at the same time."""
+    return _says(error, _CONFLICT_STATES, _CONFLICT_CODES)
+
+
+def is_read_only(error: BaseException) -> bool:
+    """Say whether the server that answered takes no writes (any more)."""
+    return _says(error, _READ_ONLY_STATES, _READ_ONLY_CODES)
+
+
+def invalidate_if_useless(connection: sa.Connection, error: BaseException) -> None:
+    """Have the pool replace a connection that has raised an error which says so."""
+    useless = is_read_only(error) or _says(error, frozenset(), _TOO_LARGE_CODES)
+    if useless and not connection.closed and not connection.invalidated:
+        connection.invalidate(error)
+
+
+def _translation(error: DBAPIError) -> OutboxStoreError:
+    text = f"{type(error.orig).__name__}: {error.orig}"
+    if _says(error, frozenset(), _TOO_LARGE_CODES):
+        return RefusedByDatabaseError(f"{text}; raise max_allowed_packet or store less")
+    refused = isinstance(error, _FINAL) and not error.connection_invalidated
+    if refused and not is_conflict(error) and not is_read_only(error):
+        return RefusedByDatabaseError(text)
+    return OutboxStoreError(text)
+
+
+def _says(error: BaseException, states: frozenset[str], codes: frozenset[int]) -> bool:
+    if not isinstance(error, DBAPIError):
+        return False
+    original = error.orig
+    state = getattr(original, "sqlstate", None) or getattr(original, "pgcode", None)
+    code = original.args[0] if original is not None and original.args else None
+    return state in states or (isinstance(code, int) and code in codes)

@@ -1,0 +1,89 @@
+"""The outbox' own short transactions: READ COMMITTED, repeated after a conflict."""
+
+import random
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import attrs
+import sqlalchemy as sa
+from sqlalchemy.exc import DBAPIError
+
+from pragmatic_ddd.errors import OutboxSchemaError
+from pragmatic_ddd_sqlalchemy.dialects import IOutboxDialect
+from pragmatic_ddd_sqlalchemy.engine import READ_ONLY
+from pragmatic_ddd_sqlalchemy.errors import (
+    invalidate_if_useless,
+    is_conflict,
+    is_read_only,
+    translated,
+)
+
+T = TypeVar("T")
+
+_TRIES = 8
+_FIRST_PAUSE_SECONDS = 0.002
+
+
+@attrs.frozen
+class OwnTransactions:
+    """Runs work in a transaction of its own, on a connection that it gives back.
+
+    The isolation level is set for that connection and restored, whatever the engine's is. Work
+    that fails because of others is repeated a few times; so is work that has met a connection
+    to a server that has become read-only, on another connection.
+    """
+
+    engine: sa.Engine
+    dialect: IOutboxDialect
+
+    def write(self, work: Callable[[sa.Connection], T]) -> T:
+        """Return what ``work`` returns, committed.
+
+        Raises:
+            OutboxStoreError: The last try has failed, too; nothing is changed, unless the
+                connection was lost during the commit itself.
+        """
+        with translated():
+            for tries in range(1, _TRIES):
+                try:
+                    return self._once(work, {})
+                except DBAPIError as error:
+                    if not is_conflict(error) and not is_read_only(error):
+                        raise
+                _pause(tries)
+            return self._once(work, {})
+
+    def read(self, work: Callable[[sa.Connection], T]) -> T:
+        """Return what ``work`` returns, which only reads.
+
+        Raises:
+            OutboxStoreError: The database has failed.
+        """
+        with translated():
+            return self._once(work, READ_ONLY)
+
+    def _once(self, work: Callable[[sa.Connection], T], options: Mapping[str, Any]) -> T:
+        level = self.dialect.isolation_level
+        if level is not None:
+            options = {**options, "isolation_level": level}
+        with self.engine.connect() as connection:
+            self._check_server(connection)
+            connection.execution_options(**options)
+            with connection.begin():
+                try:
+                    return work(connection)
+                except DBAPIError as error:
+                    invalidate_if_useless(connection, error)
+                    raise
+
+    def _check_server(self, connection: sa.Connection) -> None:
+        if not self.dialect.serves(connection.dialect):
+            version = ".".join(map(str, connection.dialect.server_version_info or ()))
+            raise OutboxSchemaError(
+                [f"the outbox needs {self.dialect.oldest_server} or newer, this is {version}"]
+            )
+
+
+def _pause(tries: int) -> None:
+    time.sleep(random.uniform(0, _FIRST_PAUSE_SECONDS * 2**tries))  # noqa: S311  # no secret

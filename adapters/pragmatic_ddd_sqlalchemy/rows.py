@@ -1,0 +1,123 @@
+"""Rows of the outbox as messages, and messages as rows: text that every database holds.
+
+What cannot be stored exactly is refused here, by the same rule on every database: one that
+cuts in silence would change what an aggregate is called, or what is sent.
+"""
+
+import datetime as dt
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pragmatic_ddd.ports.outbox import ClaimedMessage, OutboxEntry, OutboxMessage, OutboxStatus
+from pragmatic_ddd_sqlalchemy.errors import RefusedByDatabaseError
+from pragmatic_ddd_sqlalchemy.table import LONGEST_KEY
+
+Row = Mapping[Any, Any]
+
+# NUL cannot be stored in PostgreSQL, half of a surrogate pair cannot be encoded anywhere.
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+_KEYS = ("message_id", "aggregate_type", "aggregate_id", "event_type")
+
+
+def as_json(value: object) -> str:
+    """Return a batch as one parameter."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def row_of(message: OutboxMessage) -> dict[str, Any]:
+    """Return the columns that a message fills.
+
+    Raises:
+        RefusedByDatabaseError: A key is too long, or there is text that cannot be stored.
+    """
+    row = {key: _checked_key(message, key) for key in _KEYS}
+    return row | {
+        "aggregate_version": message.aggregate_version,
+        "event_index": message.event_index,
+        "event_version": message.event_version,
+        "payload": _payload_text(message),
+        "headers": json.dumps(dict(message.headers)),
+    }
+
+
+def message_of(row: Row) -> OutboxMessage:
+    """Return the message that a row holds, with exactly the bytes that were stored."""
+    return OutboxMessage(
+        message_id=row["message_id"],
+        aggregate_type=row["aggregate_type"],
+        aggregate_id=row["aggregate_id"],
+        aggregate_version=row["aggregate_version"],
+        event_index=row["event_index"],
+        event_type=row["event_type"],
+        event_version=row["event_version"],
+        payload=row["payload"].encode(),
+        headers=json.loads(row["headers"]),
+    )
+
+
+def claimed_of(row: Row, *, claim_token: str, deadline: float, taken_over: bool) -> ClaimedMessage:
+    """Return a row as its new holder sees it."""
+    return ClaimedMessage(
+        id=row["id"],
+        message=message_of(row),
+        claim_token=claim_token,
+        deadline=deadline,
+        attempts=row["attempts"],
+        failures=row["failures"],
+        taken_over=taken_over,
+    )
+
+
+def entry_of(row: Row) -> OutboxEntry:
+    """Return a row as people see it."""
+    return OutboxEntry(
+        id=row["id"],
+        message=message_of(row),
+        status=OutboxStatus(row["status"]),
+        attempts=row["attempts"],
+        failures=row["failures"],
+        last_error=row["last_error"],
+        created_at=_utc(row["created_at"]),
+        due_at=_utc(row["due_at"]),
+        sent_at=None if row["sent_at"] is None else _utc(row["sent_at"]),
+        receipt=row["receipt"],
+    )
+
+
+def shortened(text: str, length: int) -> str:
+    """Return as much of a text as a column takes, without what no column can hold."""
+    return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", text[:length])
+
+
+def unique(values: Iterable[str]) -> list[str]:
+    """Return text without what appears again, and without what no row can hold."""
+    return [value for value in dict.fromkeys(values) if not _UNSTORABLE.search(value)]
+
+
+def _checked_key(message: OutboxMessage, key: str) -> str:
+    value: str = getattr(message, key)
+    if not value or len(value) > LONGEST_KEY or _UNSTORABLE.search(value):
+        raise RefusedByDatabaseError(
+            f"{key} {shortened(value, LONGEST_KEY)!r} of message {message.message_id!r}: "
+            f"1 to {LONGEST_KEY} characters, without NUL and half surrogates"
+        )
+    return value
+
+
+def _payload_text(message: OutboxMessage) -> str:
+    try:
+        return message.payload.decode()
+    except UnicodeDecodeError as error:
+        raise RefusedByDatabaseError(
+            f"payload of message {message.message_id!r} is not UTF-8 text: {error}"
+        ) from error
+
+
+def _utc(value: dt.datetime | str) -> dt.datetime:
+    # SQLite has text; MySQL and MariaDB have no zone; PostgreSQL has that of the session.
+    instant = dt.datetime.fromisoformat(value) if isinstance(value, str) else value
+    if instant.tzinfo is None:
+        return instant.replace(tzinfo=dt.UTC)
+    return instant.astimezone(dt.UTC)

@@ -1,0 +1,223 @@
+"""The outbox in a database, over SQLAlchemy."""
+
+import datetime as dt
+import time
+from collections.abc import Mapping, Sequence
+
+import attrs
+import sqlalchemy as sa
+
+from pragmatic_ddd.ports.outbox import (
+    Backlog,
+    ClaimedMessage,
+    Delivered,
+    FailedTry,
+    OutboxEntry,
+    OutboxMessage,
+    Reservation,
+    StoredMessage,
+)
+from pragmatic_ddd_sqlalchemy.claiming import Claiming
+from pragmatic_ddd_sqlalchemy.dialects import IOutboxDialect, outbox_dialect
+from pragmatic_ddd_sqlalchemy.dialects.statements import Inserted
+from pragmatic_ddd_sqlalchemy.engine import refuse_unprepared
+from pragmatic_ddd_sqlalchemy.errors import translated
+from pragmatic_ddd_sqlalchemy.maintenance import Maintenance
+from pragmatic_ddd_sqlalchemy.own_transactions import OwnTransactions
+from pragmatic_ddd_sqlalchemy.rows import as_json, entry_of, row_of, shortened
+from pragmatic_ddd_sqlalchemy.table import LONGEST_ERROR, LONGEST_RECEIPT, outbox_message
+from pragmatic_ddd_sqlalchemy.transactions import SqlAlchemyTransactionOperations
+
+_SMALLEST_WAIT = dt.timedelta(microseconds=1)
+
+
+@attrs.define
+class SqlAlchemyOutboxStore:
+    """Keeps outbox messages in a table. Safe to call from any thread.
+
+    Attributes:
+        engine: A sync engine; its pool serves the store's own short transactions.
+        table: Made by ``outbox_table``.
+        transactions: Whose transaction ``store`` joins.
+        horizon: Nothing is due later than this from now: at least the longest lease, grace,
+            backoff and parking (an hour). A retry is due by then, and what is due still later,
+            because the database's clock has stepped back, is brought back.
+    """
+
+    engine: sa.Engine
+    table: sa.Table = attrs.field(default=outbox_message)
+    transactions: SqlAlchemyTransactionOperations = attrs.field(
+        default=attrs.Factory(
+            lambda store: SqlAlchemyTransactionOperations(store.engine), takes_self=True
+        ),
+        kw_only=True,
+    )
+    horizon: dt.timedelta = attrs.field(default=dt.timedelta(hours=2), kw_only=True)
+    _dialect: IOutboxDialect = attrs.field(init=False, repr=False)
+    _own: OwnTransactions = attrs.field(init=False, repr=False)
+    _claiming: Claiming = attrs.field(init=False, repr=False)
+    _maintenance: Maintenance = attrs.field(init=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        refuse_unprepared(self.engine)
+        self._dialect = outbox_dialect(self.table, self.engine.dialect)
+        self._own = OwnTransactions(self.engine, self._dialect)
+        self._claiming = Claiming(self._dialect, self._own)
+        self._maintenance = Maintenance(self._dialect.statements, self._own, self.horizon)
+
+    def store(
+        self, messages: Sequence[OutboxMessage], *, reservation: Reservation | None = None
+    ) -> list[StoredMessage]:
+        operations = self.transactions
+        return operations.execute(
+            lambda: self.store_in(operations.connection, messages, reservation)
+        )
+
+    def store_in(
+        self,
+        connection: sa.Connection,
+        messages: Sequence[OutboxMessage],
+        reservation: Reservation | None = None,
+    ) -> list[StoredMessage]:
+        """Do what ``store`` does, in the transaction that a connection has open."""
+        if not messages:
+            return []
+        if reservation is not None:
+            self._check_within_horizon(reservation.grace, "grace")
+        rows = [row_of(message) for message in messages]
+        started = time.monotonic()
+        with translated(connection):
+            inserted = self._dialect.insert(connection, rows, reservation)
+        return [
+            _stored(message, inserted[message.message_id], reservation, started)
+            for message in messages
+        ]
+
+    def claim_pending(self, *, batch_size: int, lease: dt.timedelta) -> list[ClaimedMessage]:
+        self._check_within_horizon(lease, "lease")
+        return self._claiming.claim_pending(batch_size, lease.total_seconds())
+
+    def claim(self, ids: Sequence[int], *, lease: dt.timedelta) -> list[ClaimedMessage]:
+        self._check_within_horizon(lease, "lease")
+        return self._claiming.claim(ids, lease.total_seconds())
+
+    def mark_sent(self, delivered: Sequence[Delivered]) -> int:
+        return self._settle(
+            self._dialect.statements.mark_sent,
+            [
+                _fence(one.claimed) | {"receipt": shortened(one.receipt, LONGEST_RECEIPT)}
+                for one in delivered
+            ],
+        )
+
+    def release(self, claimed: Sequence[ClaimedMessage]) -> int:
+        return self._settle(self._dialect.statements.release, [_fence(one) for one in claimed])
+
+    def retry_later(self, failed: Sequence[FailedTry]) -> int:
+        return self._settle(
+            self._dialect.statements.retry_later,
+            [_failure(one) | {"retry_in": one.retry_in.total_seconds()} for one in failed],
+            {"horizon": self.horizon.total_seconds()},
+        )
+
+    def mark_failed(self, failed: Sequence[FailedTry]) -> int:
+        statements = self._dialect.statements
+        batch = as_json([_failure(one) for one in failed])
+        ids = as_json([one.claimed.id for one in failed])
+
+        def fail_and_park(connection: sa.Connection) -> int:
+            changed = connection.execute(statements.mark_failed, {"batch": batch}).rowcount
+            if changed:
+                connection.execute(statements.park_tail, {"batch": ids})
+            return changed
+
+        return self._own.write(fail_and_park) if failed else 0
+
+    def tidy(self) -> int:
+        return self._maintenance.tidy()
+
+    def next_due_in(self) -> dt.timedelta | None:
+        statement = self._dialect.statements.next_due
+        seconds = self._own.read(lambda connection: connection.execute(statement).scalar())
+        if seconds is None:
+            return None
+        return max(dt.timedelta(seconds=float(seconds)), _SMALLEST_WAIT)
+
+    def backlog(self) -> Backlog:
+        statement = self._dialect.statements.backlog
+        row = self._own.read(lambda connection: connection.execute(statement).one())
+        return Backlog(
+            pending=row.pending,
+            processing=row.processing,
+            failed=row.failed,
+            oldest_unsent_age=dt.timedelta(seconds=max(0.0, float(row.oldest_age or 0))),
+        )
+
+    def list_failed(self, *, limit: int = 100, after_id: int = 0) -> list[OutboxEntry]:
+        return self._entries(
+            self._dialect.statements.list_failed, {"limit": limit, "after_id": after_id}
+        )
+
+    def find(self, message_id: str) -> OutboxEntry | None:
+        entries = self._entries(self._dialect.statements.find, {"message_id": message_id})
+        return entries[0] if entries else None
+
+    def replay(self, message_ids: Sequence[str], *, out_of_order: bool = False) -> int:
+        return self._maintenance.replay(message_ids, out_of_order=out_of_order)
+
+    def skip(self, message_ids: Sequence[str], *, by: str, reason: str) -> int:
+        return self._maintenance.skip(message_ids, by=by, reason=reason)
+
+    def purge(self, *, older_than: dt.timedelta, batch_size: int = 1000) -> int:
+        return self._maintenance.purge(older_than, batch_size)
+
+    def _settle(
+        self,
+        statement: sa.TextClause,
+        batch: Sequence[Mapping[str, object]],
+        parameters: Mapping[str, object] | None = None,
+    ) -> int:
+        if not batch:
+            return 0
+        values = {"batch": as_json(batch), **(parameters or {})}
+        return self._own.write(lambda connection: connection.execute(statement, values).rowcount)
+
+    def _entries(
+        self, statement: sa.TextClause, parameters: Mapping[str, object]
+    ) -> list[OutboxEntry]:
+        return self._own.read(
+            lambda connection: [
+                entry_of(row) for row in connection.execute(statement, parameters).mappings()
+            ]
+        )
+
+    def _check_within_horizon(self, duration: dt.timedelta, name: str) -> None:
+        if duration > self.horizon:
+            raise ValueError(
+                f"{name} is {duration}, the store's horizon {self.horizon}: raise the horizon"
+            )
+
+
+def _fence(claimed: ClaimedMessage) -> dict[str, object]:
+    return {"id": claimed.id, "claim_token": claimed.claim_token}
+
+
+def _failure(failed: FailedTry) -> dict[str, object]:
+    return _fence(failed.claimed) | {
+        "error": shortened(failed.error, LONGEST_ERROR),
+        "counted": int(failed.counted),
+    }
+
+
+def _stored(
+    message: OutboxMessage, inserted: Inserted, reservation: Reservation | None, started: float
+) -> StoredMessage:
+    claim = None
+    if reservation is not None and inserted.owned:
+        claim = ClaimedMessage(
+            id=inserted.id,
+            message=message,
+            claim_token=reservation.claim_token,
+            deadline=started + reservation.grace.total_seconds(),
+        )
+    return StoredMessage(id=inserted.id, message=message, claim=claim)
