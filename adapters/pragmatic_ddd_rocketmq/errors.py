@@ -2,7 +2,7 @@
 
     RefusedMessageError      EventRejectedError       it can never be sent; it was not
     NotSentError             BrokerUnavailableError   this process cannot send now; it did not
-    NotConfirmedError        EventPublishError        it may or may not have been delivered
+    NotConfirmedError        EventUnconfirmedError    it may or may not have been delivered
 
 The native client gives every refusal and every outage the same text, so that what is final is
 found before sending, and everything else may be tried again.
@@ -13,8 +13,8 @@ from contextlib import contextmanager
 
 from pragmatic_ddd.errors import (
     BrokerUnavailableError,
-    EventPublishError,
     EventRejectedError,
+    EventUnconfirmedError,
     InfrastructureError,
     MissingDependencyError,
 )
@@ -95,4 +95,4 @@ def translated(event_id: str, topic: str) -> Iterator[None]:
     except NotSentError as error:
         raise BrokerUnavailableError(event_id, topic, str(error)) from error
     except NotConfirmedError as error:
-        raise EventPublishError(event_id, topic, str(error)) from error
+        raise EventUnconfirmedError(event_id, topic, str(error)) from error

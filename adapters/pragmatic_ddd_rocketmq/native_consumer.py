@@ -23,6 +23,7 @@ from typing import Any
 import attrs
 from attrs import validators
 
+from pragmatic_ddd_rocketmq.credentials import Credentials
 from pragmatic_ddd_rocketmq.errors import RocketMqStartError
 from pragmatic_ddd_rocketmq.name_server import NameServers
 from pragmatic_ddd_rocketmq.native_library import MessageCallback, NativeLibrary
@@ -72,6 +73,7 @@ class NativeConsumer:
         is_final: Whether an error of the handler makes further tries useless.
         properties: Names of the properties that the handler wants.
         threads: How many messages may be handled at once, each of another queue.
+        credentials: The account, where the brokers ask for one.
     """
 
     library: NativeLibrary
@@ -84,6 +86,7 @@ class NativeConsumer:
     is_final: Callable[[BaseException], bool] = _never
     properties: Sequence[str] = ()
     threads: int = attrs.field(default=8, validator=validators.ge(1))
+    credentials: Credentials | None = None
     _state: _State = attrs.field(default=_State.NEW, init=False)
     _handle: int | None = attrs.field(default=None, init=False, repr=False)
     _taking: bool = attrs.field(default=False, init=False)
@@ -176,6 +179,8 @@ class NativeConsumer:
         native.SetPushConsumerThreadCount(handle, self.threads)
         native.SetPushConsumerMessageBatchMaxSize(handle, 1)
         native.SetPushConsumerLogLevel(handle, _LOG_LEVEL_WARN)
+        if self.credentials is not None:
+            native.SetPushConsumerSessionCredentials(handle, *self.credentials.encoded())
         for topic in self.topics:
             native.Subscribe(handle, topic.encode(), _ALL_TAGS)
         self.library.register_orderly(handle, callback)

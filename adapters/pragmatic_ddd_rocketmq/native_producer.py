@@ -22,6 +22,7 @@ from contextlib import contextmanager
 
 import attrs
 
+from pragmatic_ddd_rocketmq.credentials import Credentials
 from pragmatic_ddd_rocketmq.errors import (
     NotSentError,
     RocketMqStartError,
@@ -91,12 +92,14 @@ class NativeProducer:
         name_servers: Where routes are asked for.
         group: The producers that belong together.
         send_timeout: How long the broker may take to confirm.
+        credentials: The account, where the brokers ask for one.
     """
 
     library: NativeLibrary
     name_servers: NameServers
     group: str
     send_timeout: dt.timedelta
+    credentials: Credentials | None = None
     _state: _State = attrs.field(default=_State.NEW, init=False)
     _handle: int | None = attrs.field(default=None, init=False, repr=False)
     _in_flight: int = attrs.field(default=0, init=False)
@@ -193,6 +196,8 @@ class NativeProducer:
         native.SetProducerSendMsgTimeout(handle, int(self.send_timeout.total_seconds() * 1000))
         native.SetProducerMaxMessageSize(handle, _LARGEST_MESSAGE_BYTES)
         native.SetProducerLogLevel(handle, _LOG_LEVEL_WARN)
+        if self.credentials is not None:
+            native.SetProducerSessionCredentials(handle, *self.credentials.encoded())
         if native.StartProducer(handle) == _OK:
             return handle
         reason = self.library.last_error()
@@ -247,6 +252,8 @@ class NativeProducer:
             native.SetMessageTags(native_message, message.tag.encode())
             for name, value in message.encoded_properties():
                 native.SetMessageProperty(native_message, name, value)
+            if message.delay_level:
+                native.SetDelayTimeLevel(native_message, message.delay_level)
             status = self.library.send_orderly(
                 handle,
                 native_message,

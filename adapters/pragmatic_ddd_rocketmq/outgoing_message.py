@@ -14,6 +14,7 @@ SHARDING_KEY = "__SHARDINGKEY"
 LARGEST_BODY_BYTES = 4 * 1024 * 1024 - 64 * 1024  # the broker's 4 MiB count after compression
 LARGEST_PROPERTIES_BYTES = 31 * 1024  # of the broker's 32 KiB: client and broker add their own
 LONGEST_TOPIC = 127
+HIGHEST_DELAY_LEVEL = 18
 
 _TOPIC = re.compile(r"[%a-zA-Z0-9_-]+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -146,6 +147,11 @@ def _allowed_properties(_: object, __: object, properties: Mapping[str, str]) ->
         _check_text(f"property {name!r}", value)
 
 
+def _allowed_delay(_: object, __: object, level: int) -> None:
+    if not 0 <= level <= HIGHEST_DELAY_LEVEL:
+        raise RefusedMessageError(f"delay level {level}: 0 to {HIGHEST_DELAY_LEVEL}")
+
+
 def _check_text(what: str, text: str) -> None:
     if _CONTROL.search(text):
         raise RefusedMessageError(f"{what} {text!r}: holds a control character")
@@ -166,6 +172,8 @@ class OutgoingMessage:
         key: What the broker's tools find it by; without blanks.
         tag: What consumers may filter by; without blanks and ``|``.
         properties: Names and values beside the content; an empty value is as good as none.
+        delay_level: How long the broker keeps it back, as it has configured its levels (1 s,
+            5 s, 10 s, 30 s, 1 min, ... by default, from 1 on); 0 for not at all.
     """
 
     topic: str = attrs.field(validator=_allowed_topic)
@@ -174,6 +182,7 @@ class OutgoingMessage:
     key: str = attrs.field(validator=_allowed_word)
     tag: str = attrs.field(validator=_allowed_tag)
     properties: Mapping[str, str] = attrs.field(factory=dict, validator=_allowed_properties)
+    delay_level: int = attrs.field(default=0, validator=_allowed_delay)
 
     def __attrs_post_init__(self) -> None:
         size = sum(len(name) + len(value) + 2 for name, value in self.encoded_properties())

@@ -57,6 +57,12 @@ class Redeliveries:
             failure = self._failures.get(message_id)
         return failure is not None and time.monotonic() < failure.not_before
 
+    def is_last_try(self, message_id: str) -> bool:
+        """Say whether a message that fails now is given up."""
+        with self._lock:
+            failure = self._failures.get(message_id)
+        return (0 if failure is None else failure.attempts) + 1 >= self.max_attempts
+
     def given_up(self, message_id: str) -> Failure | None:
         """Return the failure of a message that is not to be tried again."""
         with self._lock:
