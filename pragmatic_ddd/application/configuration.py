@@ -27,7 +27,7 @@ _UNITS = {
     "d": dt.timedelta(days=1),
 }
 _SHORT = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)")
-_ISO = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?")
+_ISO = re.compile(r"P(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?")
 _BOOLEANS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 
@@ -67,7 +67,13 @@ def duration(text: str) -> dt.timedelta:
     Raises:
         ValueError: It is none of these.
     """
-    clean = text.strip()
+    try:
+        return _duration(text.strip())
+    except OverflowError:
+        raise ValueError("a duration of less than a billion days") from None
+
+
+def _duration(clean: str) -> dt.timedelta:
     short = _SHORT.fullmatch(clean.lower())
     if short and short[2] in _UNITS:
         return float(short[1]) * _UNITS[short[2]]

@@ -8,8 +8,7 @@ import attrs
 
 from pragmatic_ddd.application.outbox.config import OutboxRelayConfig
 from pragmatic_ddd.application.outbox.health import BrokerHealth
-from pragmatic_ddd.application.outbox.lane import Lane
-from pragmatic_ddd.application.outbox.lane_board import Finished, LaneBoard
+from pragmatic_ddd.application.outbox.lane_board import DueClaim, Finished, LaneBoard
 from pragmatic_ddd.application.outbox.retry import Backoff
 from pragmatic_ddd.application.outbox.settlement import Settlement
 from pragmatic_ddd.errors import PragmaticError
@@ -18,6 +17,7 @@ from pragmatic_ddd.ports.outbox import ClaimedMessage, IOutboxStore, StoredMessa
 
 _logger = logging.getLogger(__name__)
 
+_NOTHING = dt.timedelta()
 _AFTER_ERROR = Backoff(base=dt.timedelta(milliseconds=100), cap=dt.timedelta(seconds=5))
 
 
@@ -31,7 +31,8 @@ class Coordinator:
         config: Lease of its claims, and most messages of one claim.
         health: While the broker is away nothing is claimed.
         metrics: What is counted.
-        leave_to_relay: Told how many messages are given up.
+        leave_to_relay: Told how many messages are given up; zero when there is one to be tried
+            again later. Wakes the relay; never raises.
     """
 
     board: LaneBoard
@@ -46,7 +47,12 @@ class Coordinator:
     def run(self) -> None:
         """Work until the board is closed and empty, or aborted. Survives every error."""
         errors = 0
-        while (finished := self.board.take_finished()) is not None or self._unsettled:
+        while True:
+            # What could not be written is tried again, whether or not anything else happens.
+            wait = self.board.is_aborted or not self._is_behind
+            finished = self.board.take_finished(wait=wait)
+            if finished is None and not self._is_behind:
+                break
             try:
                 self._settle(finished or [])
                 self._claim()
@@ -54,49 +60,56 @@ class Coordinator:
             except Exception as error:  # noqa: BLE001  # the thread's outermost frame
                 errors += 1
                 self._report(error, errors)
-                if self.board.is_aborted:
+                if finished is None:
                     break
                 self.board.pause(_AFTER_ERROR.delay(errors).total_seconds())
         try:
             self._give_back(self.board.give_up_everything())
-        except PragmaticError as error:
-            _logger.warning("eager publisher could not give back its events: %s", error)
+        except Exception:
+            _logger.exception("eager publisher could not give back its events")
+
+    @property
+    def _is_behind(self) -> bool:
+        return bool(self._unsettled or len(self._unwritten))
 
     def _settle(self, finished: Sequence[Finished]) -> None:
-        given_back = sum(len(one.outcome.untried) for one in finished)
         for one in finished:
             self._unwritten.add(one.outcome)
         self._unsettled += finished
         self._unwritten.write(self.store, self.metrics, PublishPath.EAGER)
         settled, self._unsettled = self._unsettled, []
+        untried = sum(len(one.outcome.untried) for one in settled)
+        if untried or any(one.outcome.failed for one in settled):
+            self.leave_to_relay(untried)
         self._give_back([stored for one in settled for stored in self.board.advance(one)])
-        if given_back:
-            self.leave_to_relay(given_back)
 
     def _claim(self) -> None:
         due = self.board.due_claims(self.config.batch_size)
         if not due:
             return
-        now = self.board.monotonic()
-        hopeless = self.board.is_closing or self.health.is_away
-        wanted = [lane for lane in due if not hopeless and now < lane.give_up_at]
-        given_up = [lane for lane in due if hopeless or now >= lane.give_up_at]
-        dropped = [stored for lane in given_up for stored in self.board.give_up(lane)]
+        hopeless = self.board.is_closing or self.health.probe_in > _NOTHING
+        given_up = [
+            stored
+            for one in due
+            if hopeless or one.is_hopeless
+            for stored in self.board.give_up(one.lane)
+        ]
         try:
-            if wanted:
-                self._claim_for(wanted)
+            self._claim_for([one for one in due if not (hopeless or one.is_hopeless)])
         finally:
-            self._give_back(dropped)
+            self._give_back(given_up)
 
-    def _claim_for(self, wanted: Sequence[Lane]) -> None:
-        rows = [row for lane in wanted for row in lane.unowned_ids()]
+    def _claim_for(self, wanted: Sequence[DueClaim]) -> None:
+        if not wanted:
+            return
         claims: dict[tuple[str, str], list[ClaimedMessage]] = {}
         try:
-            for one in self.store.claim(rows, lease=self.config.lease):
-                claims.setdefault(one.message.aggregate, []).append(one)
+            rows = [row for one in wanted for row in one.ids]
+            for claimed in self.store.claim(rows, lease=self.config.lease):
+                claims.setdefault(claimed.message.aggregate, []).append(claimed)
         finally:  # after an error, too: the lanes try again later
-            for lane in wanted:
-                self.board.claimed(lane, claims.get(lane.aggregate, []))
+            for one in wanted:
+                self.board.claimed(one.lane, claims.get(one.lane.aggregate, []))
 
     def _give_back(self, given_up: Sequence[StoredMessage]) -> None:
         """Leave messages to the relay: those that are owned go back in one statement."""
@@ -105,7 +118,8 @@ class Coordinator:
         self._unwritten.untried += [one.claim for one in given_up if one.claim is not None]
         try:
             self._unwritten.write(self.store, self.metrics, PublishPath.EAGER)
-        finally:  # what could not be written is written with the next results
+        finally:  # what could not be written is tried again with the next results
+            self.board.let_go(len(given_up))
             self.leave_to_relay(len(given_up))
 
     def _report(self, error: Exception, errors: int) -> None:

@@ -1,6 +1,7 @@
 """Sending the claimed messages of one aggregate in order: shared by eager path and relay."""
 
 import logging
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -67,6 +68,51 @@ class LaneDelivery:
         outcome.untried += rest
         return outcome
 
+    def deliver_all(
+        self, claimed: Sequence[ClaimedMessage], *, stopped: Callable[[], bool]
+    ) -> Settlement:
+        """Send many aggregates, as many side by side as the publisher can take.
+
+        Returns when every message has an outcome. Never raises for one aggregate's sake.
+        """
+        outcome = Settlement()
+        waiting = deque(lanes(claimed))
+
+        def work() -> None:
+            while waiting:
+                try:
+                    lane = waiting.popleft()
+                except IndexError:  # another thread was faster
+                    return
+                outcome.add(self._deliver_or_give_back(lane, stopped))
+
+        # Plain daemon threads: the end of the interpreter would wait for those of an executor.
+        threads = []
+        for number in range(1, min(self.publisher.side_by_side, len(waiting))):
+            name = f"outbox-{self.path}-send-{number}"
+            thread = threading.Thread(target=work, name=name, daemon=True)
+            try:
+                thread.start()
+            except RuntimeError as error:  # no more threads to be had: fewer will do
+                _logger.warning("outbox %s sends with fewer threads: %s", self.path, error)
+                break
+            threads.append(thread)
+        work()
+        for thread in threads:
+            thread.join()
+        return outcome
+
+    def _deliver_or_give_back(
+        self, lane: Sequence[ClaimedMessage], stopped: Callable[[], bool]
+    ) -> Settlement:
+        try:
+            return self.deliver(lane, stopped=stopped)
+        except Exception:  # a thread's outermost frame: no lane may be lost with it
+            _logger.exception("outbox %s failed: %d messages go back", self.path, len(lane))
+            outcome = Settlement()
+            outcome.untried += lane
+            return outcome
+
     def _is_in_lease(self, claimed: ClaimedMessage) -> bool:
         longest_call = self.publisher.longest_call.total_seconds()
         return self.monotonic() + longest_call < claimed.deadline
@@ -76,15 +122,18 @@ class LaneDelivery:
         if claimed.taken_over and claimed.attempts >= self.max_attempts:
             error = f"its lease ran out in {claimed.attempts} attempts: its process died or hung"
             outcome.dead.append(FailedTry(claimed=claimed, error=error, counted=False))
+            self.health.give_back_probe()
             return False
         try:
             receipt = self._publish(claimed.message)
         except PragmaticError as error:
             self._note_failure(claimed, error, outcome, final=not error.retryable)
             return False
-        except Exception as error:
-            # Code of an adapter or a subscriber that breaks the port's contract: it must not
-            # take the other aggregates down with it.
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            # Code of an adapter or a subscriber that breaks the port's contract, sys.exit()
+            # included: it must not take the other aggregates, or a thread, down with it.
             _logger.exception("message %s: unexpected error", claimed.message.message_id)
             self._note_failure(claimed, error, outcome, final=False)
             return False
@@ -101,7 +150,7 @@ class LaneDelivery:
         return receipt
 
     def _note_failure(
-        self, claimed: ClaimedMessage, error: Exception, outcome: Settlement, *, final: bool
+        self, claimed: ClaimedMessage, error: BaseException, outcome: Settlement, *, final: bool
     ) -> None:
         message = claimed.message
         counted = final or self.health.failed(message.message_id, error)

@@ -8,19 +8,18 @@ all results that have gathered meanwhile in one statement, and claims what was n
 Whatever goes wrong, the rows stay in the outbox and the relay is the net.
 """
 
-import atexit
 import datetime as dt
 import logging
 import secrets
 import threading
 import time
-import weakref
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Self
 
 import attrs
 
+from pragmatic_ddd.application.exiting import call_at_exit
 from pragmatic_ddd.application.forking import reset_in_child
 from pragmatic_ddd.application.metrics import NoMetrics
 from pragmatic_ddd.application.outbox.config import EagerPoolConfig, OutboxRelayConfig
@@ -34,6 +33,8 @@ from pragmatic_ddd.ports.metrics import IEventMetrics, PublishPath
 from pragmatic_ddd.ports.outbox import ClaimedMessage, IOutboxStore, Reservation, StoredMessage
 
 _logger = logging.getLogger(__name__)
+
+_NOTHING = dt.timedelta()
 
 
 def _nobody_to_wake() -> None: ...
@@ -100,7 +101,7 @@ class EagerOutboxPublisher:
             is full, closing, or the broker is away. Then the rows have no owner, and the relay
             may take them at once.
         """
-        if self.health.is_away and not self.health.allowance(1):
+        if self.health.probe_in > _NOTHING:
             return None
         token = secrets.token_hex(16)
         if not self._board.reserve(token, count, self._end_of_grace()):
@@ -110,7 +111,6 @@ class EagerOutboxPublisher:
     def cancel(self, reservation: Reservation) -> None:
         """Give up a reservation whose transaction ended without a commit. Never raises."""
         self._board.redeem(reservation.claim_token)
-        self.health.give_back_probe()
 
     def announce(self, stored: Sequence[StoredMessage], reservation: Reservation | None) -> None:
         """Push committed messages. Returns at once; never raises.
@@ -131,19 +131,24 @@ class EagerOutboxPublisher:
     def shutdown(self) -> bool:
         """Send what is queued within ``pool.shutdown_timeout``, give back the rest, and end.
 
-        A second call does nothing more. Afterwards nothing is reserved or pushed any more.
+        A second call does nothing more; a signal handler may call it. Afterwards nothing is
+        reserved or pushed any more.
 
         Returns:
             Whether every thread has ended; otherwise a publish hangs, and its row comes back
             when its grace is over.
         """
-        self._board.close()
-        self._board.wait_until_idle(self.pool.shutdown_timeout.total_seconds())
-        self._board.close(abort=True)
-        deadline = time.monotonic() + self.publisher.longest_call.total_seconds() + 1.0
+        board = self._board
+        was_shut_down = board.is_aborted
+        board.close()
+        if not was_shut_down:
+            board.wait_until_idle(self.pool.shutdown_timeout.total_seconds())
+        board.close(abort=True)
         threads = [one for one in self._threads if one is not threading.current_thread()]
-        for thread in threads:
-            thread.join(max(0.0, deadline - time.monotonic()))
+        if not was_shut_down:
+            deadline = time.monotonic() + self.publisher.longest_call.total_seconds() + 1.0
+            for thread in threads:
+                thread.join(max(0.0, deadline - time.monotonic()))
         return not any(thread.is_alive() for thread in threads)
 
     def __enter__(self) -> Self:
@@ -162,43 +167,53 @@ class EagerOutboxPublisher:
 
     def _announce(self, stored: Sequence[StoredMessage], reservation: Reservation | None) -> None:
         token = None if reservation is None else reservation.claim_token
+        if not stored:
+            if token is not None:
+                self._board.redeem(token)
+            return
         if token is None and self.health.is_away:
             self._leave_to_relay(len(stored))
             return
         if self._board.put(stored, token=token, give_up_at=self._end_of_grace()):
             self._start_threads()
             return
-        try:
-            owned = [one.claim for one in stored if one.claim is not None]
-            if owned:
-                self.store.release(owned)
-        finally:  # if they could not be given back, they come back when their grace is over
-            self._leave_to_relay(len(stored))
+        owned = [one.claim for one in stored if one.claim is not None]
+        if owned:  # if they cannot be given back, they come back when their grace is over
+            self.store.release(owned)
+        self._leave_to_relay(len(stored))
 
     def _leave_to_relay(self, count: int) -> None:
-        if count:
-            self.metrics.left_to_relay(count)
+        try:
+            if count:
+                self.metrics.left_to_relay(count)
             self.wake_relay()
+        except Exception:  # the relay polls, so nothing is lost
+            _logger.exception("eager publisher could not wake the relay")
 
     def _start_threads(self) -> None:
+        if len(self._threads) > self.pool.workers:
+            return
         with self._starting:
-            if self._threads:
-                return
-            coordinator = Coordinator(
-                board=self._board,
-                store=self.store,
-                config=self.config,
-                health=self.health,
-                metrics=self.metrics,
-                leave_to_relay=self._leave_to_relay,
-            )
-            targets = {"outbox-eager-coordinator": coordinator.run}
-            targets |= {f"outbox-eager-{n}": self._work for n in range(self.pool.workers)}
-            for name, target in targets.items():
-                thread = threading.Thread(target=target, name=name, daemon=True)
-                thread.start()
-                self._threads.append(thread)
-            _shut_down_at_exit(self)
+            if not self._threads:
+                self._start("outbox-eager-coordinator", self._coordinator(self._board).run)
+                call_at_exit(self.shutdown)
+            while len(self._threads) <= self.pool.workers:
+                self._start(f"outbox-eager-{len(self._threads)}", self._work)
+
+    def _start(self, name: str, target: Callable[[], None]) -> None:
+        thread = threading.Thread(target=target, name=name, daemon=True)
+        thread.start()
+        self._threads.append(thread)
+
+    def _coordinator(self, board: LaneBoard) -> Coordinator:
+        return Coordinator(
+            board=board,
+            store=self.store,
+            config=self.config,
+            health=self.health,
+            metrics=self.metrics,
+            leave_to_relay=self._leave_to_relay,
+        )
 
     def _work(self) -> None:
         board = self._board
@@ -208,26 +223,19 @@ class EagerOutboxPublisher:
 
     def _deliver(self, claims: list[ClaimedMessage], board: LaneBoard) -> Settlement:
         setbacks = self.health.setbacks
+        is_probe = self.health.is_away
+        may_send = self.health.allowance(1)
 
         def stopped() -> bool:
-            return board.is_aborted or self.health.setbacks != setbacks
+            return not may_send or board.is_aborted or self.health.setbacks != setbacks
 
-        try:
-            return self._delivery.deliver(claims, stopped=stopped)
-        except Exception:  # the thread's outermost frame: no lane may be lost with it
-            _logger.exception("eager publisher failed: %d events left to the relay", len(claims))
-            unsent = Settlement()
-            unsent.untried += claims
-            return unsent
+        outcome = self._delivery.deliver_all(claims, stopped=stopped)
+        if is_probe and may_send:
+            self._end_probe(outcome)
+        return outcome
 
-
-def _shut_down_at_exit(publisher: EagerOutboxPublisher) -> None:
-    """Shut it down when the interpreter ends, without keeping it alive until then."""
-    weak = weakref.ref(publisher)
-
-    def shut_down() -> None:
-        alive = weak()
-        if alive is not None:
-            alive.shutdown()
-
-    atexit.register(shut_down)
+    def _end_probe(self, outcome: Settlement) -> None:
+        if outcome.sent:
+            self._leave_to_relay(0)  # it may sleep until the next probe: wake it
+        elif len(outcome.untried) == len(outcome):
+            self.health.give_back_probe()

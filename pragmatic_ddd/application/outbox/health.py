@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 import attrs
 
+from pragmatic_ddd.application.forking import reset_in_child
 from pragmatic_ddd.application.outbox.retry import Backoff
 from pragmatic_ddd.errors import BrokerUnavailableError, EventUnconfirmedError
 
@@ -34,13 +35,21 @@ class BrokerHealth:
 
     monotonic: Callable[[], float] = time.monotonic
     setbacks: int = attrs.field(default=0, init=False)
-    _lock: threading.Lock = attrs.field(factory=threading.Lock, init=False)
+    _lock: threading.Lock = attrs.field(init=False)
     _confirmations: int = attrs.field(default=0, init=False)
     _tries: "OrderedDict[str, int]" = attrs.field(factory=OrderedDict, init=False)
     _unconfirmed_in_a_row: int = attrs.field(default=0, init=False)
     _failed_probes: int = attrs.field(default=0, init=False)
     _next_probe: float | None = attrs.field(default=None, init=False)
+    _is_probing: bool = attrs.field(default=False, init=False)
     _ramp: int | None = attrs.field(default=None, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._renew_lock()
+        reset_in_child(self._renew_lock)
+
+    def _renew_lock(self) -> None:
+        self._lock = threading.Lock()
 
     @property
     def is_away(self) -> bool:
@@ -62,13 +71,15 @@ class BrokerHealth:
             if self.monotonic() < self._next_probe:
                 return 0
             # Taken: nobody else probes until this one has failed or its time is over.
+            self._is_probing = True
             self._next_probe = self.monotonic() + _PROBES.cap.total_seconds()
             return 1
 
     def give_back_probe(self) -> None:
-        """Note that the allowance of a probe was not used: there was nothing to send."""
+        """Note that a probe, if this was one, has said nothing of the broker: the next may go."""
         with self._lock:
-            if self._next_probe is not None:
+            if self._is_probing:
+                self._is_probing = False
                 self._next_probe = self.monotonic()
 
     def confirmed(self) -> None:
@@ -79,6 +90,7 @@ class BrokerHealth:
             self._unconfirmed_in_a_row = 0
             self._failed_probes = 0
             self._next_probe = None
+            self._is_probing = False
             if was_away:
                 self._ramp = 1
         if was_away:
@@ -92,7 +104,7 @@ class BrokerHealth:
                 if self._ramp >= limit:
                     self._ramp = None
 
-    def failed(self, message_id: str, error: Exception) -> bool:
+    def failed(self, message_id: str, error: BaseException) -> bool:
         """Note a failed send and return whether it counts as an attempt of that message.
 
         A broker that is away counts none. Where the client cannot tell, a failure counts only
@@ -102,6 +114,7 @@ class BrokerHealth:
             self._set_back(error, sure=True)
             return False
         if not isinstance(error, EventUnconfirmedError):
+            self.give_back_probe()
             return True
         with self._lock:
             previous = self._tries.pop(message_id, None)
@@ -112,12 +125,15 @@ class BrokerHealth:
         self._set_back(error, sure=False)
         return counts
 
-    def _set_back(self, error: Exception, *, sure: bool) -> None:
+    def _set_back(self, error: BaseException, *, sure: bool) -> None:
         with self._lock:
             self._unconfirmed_in_a_row += 1
             is_away = self._next_probe is not None
             if not (sure or is_away or self._unconfirmed_in_a_row >= _UNCONFIRMED_IN_A_ROW):
                 return
+            if is_away and not self._is_probing:
+                return  # sent before the outage was noticed: it says nothing new
+            self._is_probing = False
             self._failed_probes += 1
             self.setbacks += 1
             self._ramp = None

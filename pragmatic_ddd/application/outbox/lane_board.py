@@ -29,6 +29,21 @@ class Finished:
     all_sent: bool
 
 
+@attrs.frozen(kw_only=True)
+class DueClaim:
+    """A lane whose head has no owner, taken out of the queue of claims.
+
+    Attributes:
+        lane: The lane; it is the coordinator's until it is ``claimed`` or given up.
+        ids: The rows to claim, read while no other thread could change the lane.
+        is_hopeless: Whether its time is over.
+    """
+
+    lane: Lane
+    ids: Sequence[int]
+    is_hopeless: bool
+
+
 @attrs.define(eq=False)
 class LaneBoard:
     """Lanes, the room that they take, and the hand-over between threads. Thread-safe.
@@ -95,7 +110,7 @@ class LaneBoard:
         """Wait for a lane whose messages may be sent, and take them; ``None`` when all is over."""
         with self._changed:
             self._changed.wait_for(lambda: self._ready or self._is_over())
-            if not self._ready:
+            if self._aborted or not self._ready:
                 return None
             lane = self._ready.popleft()
             claims = lane.take_owned()
@@ -110,66 +125,79 @@ class LaneBoard:
             self._finished.append(Finished(lane=lane, outcome=outcome, all_sent=all_sent))
             self._changed.notify_all()
 
-    def take_finished(self) -> list[Finished] | None:
+    def take_finished(self, *, wait: bool = True) -> list[Finished] | None:
         """Wait for lanes to settle or to claim; ``None`` when all is over.
 
-        An empty list means that there is something to claim.
+        An empty list means that there is something to claim, or nothing without ``wait``.
         """
         with self._changed:
-            self._changed.wait_for(self._has_work, self._until_next_claim())
-            if not self._finished and self._is_over() and not self._sending:
+            if wait:
+                self._changed.wait_for(self._has_work, self._until_next_claim())
+            if not self._finished and self._has_ended():
                 return None
             finished, self._finished = self._finished, []
             return finished
 
     def advance(self, done: Finished) -> list[StoredMessage]:
-        """Let a settled lane go on; return its messages that are given up, after a failure."""
+        """Let a settled lane go on; return its messages that are given up, after a failure.
+
+        What is given up takes room until it is ``let_go``.
+        """
         with self._changed:
             lane = done.lane
-            self._let_go(lane.sending)
+            self.let_go(lane.sending)
             lane.sending = 0
             if not done.all_sent:
                 return self._drop(lane)
+            lane.get_on()
             self._place(lane)
             return []
 
-    def due_claims(self, limit: int) -> list[Lane]:
-        """Take the lanes whose head is to be claimed now, with about ``limit`` messages in all."""
+    def due_claims(self, limit: int) -> list[DueClaim]:
+        """Take the lanes whose head is to be claimed now, with at most ``limit`` messages."""
         with self._changed:
             now = self.monotonic()
-            due: list[Lane] = []
-            wanted = 0
-            while self._claims and wanted < limit:
+            due: list[DueClaim] = []
+            room = limit
+            while self._claims and room > 0:
                 if self._claims[0][0] > now and not self._closing:
                     break
                 _, ticket, lane = heapq.heappop(self._claims)
                 if ticket == lane.claim_ticket:
                     lane.claim_ticket = None
-                    due.append(lane)
-                    wanted += len(lane.unowned_ids())
+                    ids = lane.unowned_ids(room)
+                    due.append(DueClaim(lane=lane, ids=ids, is_hopeless=now >= lane.give_up_at))
+                    room -= len(ids)
             return due
 
     def claimed(self, lane: Lane, claims: Sequence[ClaimedMessage]) -> None:
         """Let a lane go on with what was claimed for it; with nothing, it tries again later."""
         with self._changed:
             if claims:
-                self._let_go(lane.accept(claims))
+                self.let_go(lane.accept(claims))
             else:
                 lane.postpone(self.monotonic())
             self._place(lane)
 
     def give_up(self, lane: Lane) -> list[StoredMessage]:
-        """Remove a lane that is waiting to be claimed; return its messages."""
+        """Remove a lane that was due to be claimed; return its messages, not yet let go."""
         with self._changed:
             return self._drop(lane)
 
     def give_up_everything(self) -> list[StoredMessage]:
-        """Remove every message that is not being sent, and return them."""
+        """Remove every message that is not being sent; return them, not yet let go."""
         with self._changed:
             dropped = [one for lane in list(self._lanes.values()) for one in self._drop(lane)]
             self._ready.clear()
             self._claims.clear()
             return dropped
+
+    def let_go(self, count: int) -> None:
+        """Free the room of messages that were settled, dropped or given back."""
+        with self._changed:
+            self._held -= count
+            if not self._held:
+                self._changed.notify_all()
 
     def wait_until_idle(self, timeout_seconds: float) -> bool:
         """Wait until nothing is held; return whether that was reached in time."""
@@ -203,8 +231,7 @@ class LaneBoard:
         is_idle = lane is None
         if lane is None:
             lane = self._lanes[aggregate] = Lane(aggregate=aggregate, give_up_at=give_up_at)
-        self._let_go(lane.append(one))
-        lane.give_up_at = give_up_at
+        self.let_go(lane.add(one, give_up_at))
         if is_idle or (lane.claim_ticket is not None and lane.is_owned):
             self._place(lane)
 
@@ -223,26 +250,25 @@ class LaneBoard:
     def _drop(self, lane: Lane) -> list[StoredMessage]:
         dropped = list(lane.waiting)
         lane.waiting.clear()
-        self._let_go(len(dropped))
         if not lane.sending:
             self._lanes.pop(lane.aggregate, None)
         return dropped
 
-    def _let_go(self, count: int) -> None:
-        self._held -= count
-        if not self._held:
-            self._changed.notify_all()
-
     def _has_work(self) -> bool:
-        return bool(self._finished) or self._claim_is_due() or self._is_over()
+        return bool(self._finished) or self._claim_is_due() or self._has_ended()
 
     def _claim_is_due(self) -> bool:
-        return bool(self._claims) and (self._closing or self._claims[0][0] <= self.monotonic())
+        if self._aborted or not self._claims:
+            return False
+        return self._closing or self._claims[0][0] <= self.monotonic()
 
     def _until_next_claim(self) -> float | None:
-        if not self._claims:
+        if self._aborted or not self._claims:
             return None
         return max(0.0, self._claims[0][0] - self.monotonic())
 
     def _is_over(self) -> bool:
         return self._aborted or (self._closing and not self._held)
+
+    def _has_ended(self) -> bool:
+        return self._is_over() and not self._sending

@@ -11,6 +11,7 @@ from pragmatic_ddd.ports.metrics import IEventMetrics
 from pragmatic_ddd.ports.outbox import IOutboxStore
 
 _TIDY_EVERY_FULL_ROUNDS = 20
+_SHORTEST_TIDY_PAUSE_SECONDS = 1.0  # a relay that is woken for each commit is never full
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -37,6 +38,7 @@ class OutboxMaintenance:
     purge_every: dt.timedelta = dt.timedelta(minutes=1)
     monotonic: Callable[[], float] = time.monotonic
     _full_rounds: int = attrs.field(default=0, init=False)
+    _next_tidy: float = attrs.field(default=0.0, init=False)
     _next_measure: float = attrs.field(default=0.0, init=False)
     _next_purge: float = attrs.field(default=0.0, init=False)
 
@@ -47,9 +49,10 @@ class OutboxMaintenance:
             OutboxStoreError: The database failed; the rest is done another time.
         """
         self._full_rounds = self._full_rounds + 1 if round_was_full else 0
-        if self._full_rounds % _TIDY_EVERY_FULL_ROUNDS == 0:
-            self.store.tidy()
         now = self.monotonic()
+        if self._full_rounds % _TIDY_EVERY_FULL_ROUNDS == 0 and now >= self._next_tidy:
+            self.store.tidy()
+            self._next_tidy = now + _SHORTEST_TIDY_PAUSE_SECONDS
         if now >= self._next_purge:
             deleted = self.store.purge(older_than=self.retention, batch_size=self.purge_batch)
             pause = dt.timedelta(seconds=1) if deleted >= self.purge_batch else self.purge_every

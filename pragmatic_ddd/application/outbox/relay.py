@@ -13,19 +13,21 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Self
 
 import attrs
 
+from pragmatic_ddd.application.exiting import call_at_exit
+from pragmatic_ddd.application.forking import reset_in_child
 from pragmatic_ddd.application.metrics import NoMetrics
 from pragmatic_ddd.application.outbox.config import OutboxRelayConfig
-from pragmatic_ddd.application.outbox.delivery import LaneDelivery, lanes
+from pragmatic_ddd.application.outbox.delivery import LaneDelivery
 from pragmatic_ddd.application.outbox.health import BrokerHealth
 from pragmatic_ddd.application.outbox.maintenance import OutboxMaintenance
 from pragmatic_ddd.application.outbox.retry import Backoff
 from pragmatic_ddd.application.outbox.settlement import Settlement
+from pragmatic_ddd.application.wake_up import WakeUp
 from pragmatic_ddd.errors import PragmaticError
 from pragmatic_ddd.ports.events import IStoredEventPublisher
 from pragmatic_ddd.ports.metrics import IEventMetrics, PublishPath
@@ -34,6 +36,7 @@ from pragmatic_ddd.ports.outbox import ClaimedMessage, IOutboxStore
 _logger = logging.getLogger(__name__)
 
 _AFTER_ERROR = Backoff(base=dt.timedelta(seconds=1), cap=dt.timedelta(seconds=30))
+_NOTHING = dt.timedelta()
 _SHORTEST_SLEEP = dt.timedelta(milliseconds=1)
 
 
@@ -86,10 +89,12 @@ class OutboxRelay:
     monotonic: Callable[[], float] = time.monotonic
     _delivery: LaneDelivery = attrs.field(init=False)
     _maintenance: OutboxMaintenance = attrs.field(init=False)
-    _pool: ThreadPoolExecutor | None = attrs.field(default=None, init=False)
-    _woken: threading.Event = attrs.field(factory=threading.Event, init=False)
-    _stopping: threading.Event = attrs.field(factory=threading.Event, init=False)
-    _thread: threading.Thread | None = attrs.field(default=None, init=False)
+    _calls: WakeUp = attrs.field(init=False)
+    _stopping: bool = attrs.field(default=False, init=False)
+    _running: threading.Lock = attrs.field(init=False)
+    _runner: int | None = attrs.field(init=False)
+    _unwritten: Settlement = attrs.field(init=False)
+    _thread: threading.Thread | None = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.config.check_against(self.publisher.longest_call)
@@ -108,19 +113,34 @@ class OutboxRelay:
             retention=self.config.retention,
             monotonic=self.monotonic,
         )
+        self._begin_idle()
+        reset_in_child(self._begin_idle)
+
+    def _begin_idle(self) -> None:
+        self._calls = WakeUp()
+        self._running = threading.Lock()
+        self._runner = None
+        self._thread = None
+        self._unwritten = Settlement()
 
     def run_once(self) -> RelayRound:
         """Claim one batch, publish it, settle it; a constant number of statements.
 
         Raises:
-            OutboxStoreError: The database failed; what was claimed comes back with its lease.
+            OutboxStoreError: The database failed. Results that could not be written are
+                written by the next round; other rows come back with their lease.
         """
+        self._write_what_is_left()
         size = self.health.allowance(self.config.batch_size)
         if not size:
             return RelayRound()
-        claimed = self.store.claim_pending(batch_size=size, lease=self.config.lease)
+        claimed: list[ClaimedMessage] = []
+        try:
+            claimed = self.store.claim_pending(batch_size=size, lease=self.config.lease)
+        finally:
+            if not claimed:
+                self.health.give_back_probe()
         if not claimed:
-            self.health.give_back_probe()
             return RelayRound()
         outcome = self._deliver(claimed)
         done = RelayRound(
@@ -131,58 +151,54 @@ class OutboxRelay:
             untried=len(outcome.untried),
             full=len(claimed) >= size or claimed[0].taken_over,
         )
-        outcome.write(self.store, self.metrics, PublishPath.RELAY)
+        self._write(outcome)
+        if done.untried == done.claimed:
+            self.health.give_back_probe()
         if done.sent == done.claimed:
             self.health.batch_went_well(self.config.batch_size)
         return attrs.evolve(done, lost=outcome.lost)
 
     def start(self) -> None:
-        """Run rounds in a thread until ``shutdown``. A second call does nothing.
+        """Run rounds in a thread until ``shutdown``, or the end of the interpreter.
+
+        A second call does nothing; a forked child may start its own.
 
         Raises:
             RuntimeError: It was shut down before.
         """
-        if self._stopping.is_set():
+        if self._stopping:
             raise RuntimeError("this relay was shut down: make a new one")
         if self._thread is None:
             self._thread = threading.Thread(target=self.run, name="outbox-relay", daemon=True)
             self._thread.start()
+            call_at_exit(self.shutdown)
 
     def run(self) -> None:
-        """Run rounds in the caller's thread until another one calls ``stop`` or ``shutdown``."""
-        _logger.info(
-            "outbox relay runs: batch %d, poll interval %s",
-            self.config.batch_size,
-            self.config.poll_interval,
-        )
-        errors = 0
-        while not self._stopping.is_set():
-            self._woken.clear()
+        """Run rounds in the caller's thread until another one calls ``stop`` or ``shutdown``.
+
+        Raises:
+            RuntimeError: It runs already.
+        """
+        if self._runner is not None:
+            raise RuntimeError("this relay runs already")
+        with self._running:
+            self._runner = threading.get_ident()
             try:
-                done = self.run_once()
-                self._maintenance.step(round_was_full=done.full)
-                pause = self._pause_after(done)
-                errors = 0
-            except Exception as error:  # noqa: BLE001  # the thread's outermost frame
-                errors += 1
-                pause = _AFTER_ERROR.delay(errors)
-                self._report(error, errors, pause)
-            if pause > dt.timedelta():
-                self._woken.wait(pause.total_seconds())
-        self._close_pool()
-        _logger.info("outbox relay has stopped")
+                self._run()
+            finally:
+                self._runner = None
 
     def wake(self) -> None:
         """Cut the present sleep short: something is due. A hint; polling is the truth."""
-        self._woken.set()
+        self._calls.call()
 
     def stop(self) -> None:
         """Ask it to stop, without waiting: what is not yet sent of its batch is given back.
 
-        Takes no lock but that of an event, so a signal handler may call it.
+        Takes no lock, so a signal handler may call it, in whatever thread the relay runs.
         """
-        self._stopping.set()
-        self._woken.set()
+        self._stopping = True
+        self._calls.call()
 
     def shutdown(self, timeout: dt.timedelta = dt.timedelta(seconds=30)) -> bool:
         """Stop, and wait until the batch in hand is settled. A second call does nothing.
@@ -191,16 +207,18 @@ class OutboxRelay:
             timeout: How long to wait for a publish that is under way.
 
         Returns:
-            Whether the thread has ended; otherwise its rows come back when their lease ends.
+            Whether it has ended; otherwise its rows come back when their lease ends.
         """
         self.stop()
-        thread = self._thread
-        if thread is None:
-            self._close_pool()
-            return True
-        if thread is not threading.current_thread():
-            thread.join(timeout.total_seconds())
-        return not thread.is_alive()
+        if self._runner == threading.get_ident():
+            return False  # it ends once this call has returned
+        deadline = time.monotonic() + timeout.total_seconds()
+        if not self._running.acquire(timeout=timeout.total_seconds()):
+            return False
+        self._running.release()
+        if self._thread is not None:
+            self._thread.join(max(0.0, deadline - time.monotonic()))
+        return self._thread is None or not self._thread.is_alive()
 
     def __enter__(self) -> Self:
         self.start()
@@ -214,43 +232,59 @@ class OutboxRelay:
     ) -> None:
         self.shutdown()
 
+    def _run(self) -> None:
+        _logger.info(
+            "outbox relay runs: batch %d, poll interval %s",
+            self.config.batch_size,
+            self.config.poll_interval,
+        )
+        errors = 0
+        while not self._stopping:
+            self._calls.forget()
+            try:
+                done = self.run_once()
+                self._maintenance.step(round_was_full=done.full)
+                pause = self._pause_after(done)
+                errors = 0
+            except Exception as error:  # noqa: BLE001  # the thread's outermost frame
+                errors += 1
+                pause = _AFTER_ERROR.delay(errors)
+                self._report(error, errors, pause)
+            self._sleep(pause, may_be_woken=not errors)
+        try:
+            self._write_what_is_left()
+        except Exception:
+            _logger.exception("outbox relay stops without having written all results")
+        _logger.info("outbox relay has stopped")
+
+    def _sleep(self, pause: dt.timedelta, *, may_be_woken: bool) -> None:
+        end = time.monotonic() + pause.total_seconds()
+        while not self._stopping and (left := end - time.monotonic()) > 0.0:
+            if self._calls.sleep(left) and may_be_woken:
+                return
+
+    def _write(self, outcome: Settlement) -> None:
+        try:
+            outcome.write(self.store, self.metrics, PublishPath.RELAY)
+        except Exception:
+            self._unwritten.add(outcome)
+            raise
+
+    def _write_what_is_left(self) -> None:
+        left, self._unwritten = self._unwritten, Settlement()
+        self._write(left)
+
     def _deliver(self, claimed: list[ClaimedMessage]) -> Settlement:
         setbacks = self.health.setbacks
 
         def stopped() -> bool:
-            # An interpreter that exits waits for the pool's threads: do not keep it.
-            exiting = not threading.main_thread().is_alive()
-            return exiting or self._stopping.is_set() or self.health.setbacks != setbacks
+            return self._stopping or self.health.setbacks != setbacks
 
-        def deliver(lane: list[ClaimedMessage]) -> Settlement:
-            return self._delivery.deliver(lane, stopped=stopped)
-
-        by_aggregate = lanes(claimed)
-        outcome = Settlement()
-        for settlement in self._map(deliver, by_aggregate):
-            outcome.add(settlement)
-        return outcome
-
-    def _map(
-        self,
-        deliver: Callable[[list[ClaimedMessage]], Settlement],
-        by_aggregate: list[list[ClaimedMessage]],
-    ) -> "list[Settlement]":
-        side_by_side = self.publisher.side_by_side
-        if side_by_side <= 1 or len(by_aggregate) <= 1:
-            return [deliver(lane) for lane in by_aggregate]
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(side_by_side, thread_name_prefix="outbox-relay-send")
-        return list(self._pool.map(deliver, by_aggregate))
-
-    def _close_pool(self) -> None:
-        if self._pool is not None:
-            self._pool.shutdown()
-            self._pool = None
+        return self._delivery.deliver_all(claimed, stopped=stopped)
 
     def _pause_after(self, done: RelayRound) -> dt.timedelta:
         if done.full and not self.health.is_away:
-            return dt.timedelta()
+            return _NOTHING
         pause = self.config.poll_interval
         if self.health.is_away:
             return max(min(pause, self.health.probe_in), _SHORTEST_SLEEP)
@@ -260,14 +294,17 @@ class OutboxRelay:
         return max(pause, _SHORTEST_SLEEP)
 
     def _report(self, error: Exception, errors: int, pause: dt.timedelta) -> None:
-        self.metrics.relay_failed()
         known = isinstance(error, PragmaticError)
         if known and errors > 1:
             _logger.debug("outbox relay failed %d times in a row: %s", errors, error)
-            return
-        _logger.error(
-            "outbox relay failed and goes on after %.1f s: %s",
-            pause.total_seconds(),
-            error,
-            exc_info=not known,
-        )
+        else:
+            _logger.error(
+                "outbox relay failed and goes on after %.1f s: %s",
+                pause.total_seconds(),
+                error,
+                exc_info=not known,
+            )
+        try:
+            self.metrics.relay_failed()
+        except Exception:  # not even that may end the thread
+            _logger.exception("the metrics failed")

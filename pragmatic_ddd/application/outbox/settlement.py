@@ -52,21 +52,25 @@ class Settlement:
                 let the leases end.
         """
         if self.sent:
-            self._note_lost(store.mark_sent(self.sent), self.sent, metrics, path)
-            for delivered in self.sent:
+            kept = store.mark_sent(self.sent)
+            sent, self.sent = self.sent, []
+            self._note_lost(kept, sent, metrics, path)
+            for delivered in sent:
                 metrics.published(delivered.claimed.message.event_type, path)
-            self.sent = []
         if self.untried:
-            self._note_lost(store.release(self.untried), self.untried, metrics, path)
-            self.untried = []
+            kept = store.release(self.untried)
+            untried, self.untried = self.untried, []
+            self._note_lost(kept, untried, metrics, path)
         if self.failed:
-            self._note_lost(store.retry_later(self.failed), self.failed, metrics, path)
-            self.failed = []
+            kept = store.retry_later(self.failed)
+            failed, self.failed = self.failed, []
+            self._note_lost(kept, failed, metrics, path)
         if self.dead:
-            self._note_lost(store.mark_failed(self.dead), self.dead, metrics, path)
-            for failed in self.dead:
-                self._bury(failed, metrics)
-            self.dead = []
+            kept = store.mark_failed(self.dead)
+            dead, self.dead = self.dead, []
+            self._note_lost(kept, dead, metrics, path)
+            for one in dead:
+                self._bury(one, metrics)
 
     def _note_lost(
         self,
