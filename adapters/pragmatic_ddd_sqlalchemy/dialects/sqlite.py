@@ -79,7 +79,7 @@ FROM (
     ) AS b
 ) AS n
 ORDER BY n.place
-RETURNING message_id, id, claim_token IS NOT NULL AS owned
+RETURNING message_id, id, claim_token
 """
 
 _TAKE = """
@@ -311,7 +311,11 @@ class SqliteDialect:
         reservation: Reservation | None,
     ) -> dict[str, Inserted]:
         inserted = connection.execute(self._insert, insert_parameters(rows, reservation))
-        return {row.message_id: Inserted(id=row.id, owned=bool(row.owned)) for row in inserted}
+        # Not RETURNING claim_token IS NOT NULL: SQLite 3.40 says 1 for a NULL that was selected.
+        return {
+            row.message_id: Inserted(id=row.id, owned=row.claim_token is not None)
+            for row in inserted
+        }
 
     def take(
         self, connection: sa.Connection, locked: Locked, *, claim_token: str, lease_seconds: float
