@@ -17,6 +17,7 @@ class OutboxRow:
 
     Attributes:
         claim_token: Who may settle it; a SENT row keeps it.
+        lease: How long its present owner has it in all; zero without one.
     """
 
     id: int
@@ -24,6 +25,7 @@ class OutboxRow:
     created_at: dt.datetime
     due_at: dt.datetime
     claim_token: str | None = None
+    lease: dt.timedelta = dt.timedelta()
     status: OutboxStatus = OutboxStatus.PENDING
     attempts: int = 0
     failures: int = 0
@@ -55,18 +57,24 @@ class OutboxRow:
         """Tell whether the holder of that token may settle it."""
         return self.is_open and self.claim_token == claim_token
 
-    def give(self, claim_token: str, until: dt.datetime) -> None:
+    def give(self, claim_token: str, now: dt.datetime, lease: dt.timedelta) -> None:
         """Let somebody claim it; a lease that has lapsed counts as an attempt."""
         if self.claim_token is not None:
             self.attempts += 1
         self.status = OutboxStatus.PROCESSING
+        self.own(claim_token, now, lease)
+
+    def own(self, claim_token: str, now: dt.datetime, lease: dt.timedelta) -> None:
+        """Let somebody have it until the lease is over."""
         self.claim_token = claim_token
-        self.due_at = until
+        self.lease = lease
+        self.due_at = now + lease
 
     def give_back(self, due_at: dt.datetime) -> None:
         """Take its owner away."""
         self.status = OutboxStatus.PENDING
         self.claim_token = None
+        self.lease = dt.timedelta()
         self.due_at = due_at
 
     def note_failure(self, error: str, *, counted: bool) -> None:

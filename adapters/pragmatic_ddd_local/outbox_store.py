@@ -188,8 +188,7 @@ class InMemoryOutboxStore:
         row = OutboxRow(id=next(self._ids), message=message, created_at=now, due_at=now)
         claim = None
         if reservation is not None and self._may_be_born_owned(message, reservation):
-            row.claim_token = reservation.claim_token
-            row.due_at = now + reservation.grace
+            row.own(reservation.claim_token, now, reservation.grace)
             self._horizon = max(self._horizon, reservation.grace)
             claim = row.claimed(begun + reservation.grace.total_seconds())
         staged.rows.append(row)
@@ -211,12 +210,12 @@ class InMemoryOutboxStore:
     def _give(self, rows: Sequence[OutboxRow], lease: dt.timedelta) -> list[ClaimedMessage]:
         token = secrets.token_hex(16)
         deadline = self.monotonic() + lease.total_seconds()
-        until = self.clock.now() + lease
+        now = self.clock.now()
         self._horizon = max(self._horizon, lease)
         claims = []
         for row in rows:
             was_owned = row.claim_token is not None
-            row.give(token, until)
+            row.give(token, now, lease)
             claims.append(row.claimed(deadline, taken_over=was_owned))
         return claims
 
@@ -249,7 +248,7 @@ class InMemoryOutboxStore:
         latest = now + self._horizon
         stranded = [row for row in self._rows.unsent() if row.is_open and row.due_at > latest]
         for row in stranded:
-            row.due_at = now
+            row.due_at = now + row.lease  # an owner that lives keeps it
         return len(stranded)
 
     def _park(self, now: dt.datetime) -> int:
