@@ -1,0 +1,1 @@
+"""A service in layers: orders that are placed, paid and shipped, and events that tell it."""

@@ -1,0 +1,1 @@
+"""Where orders are kept and where their events go."""

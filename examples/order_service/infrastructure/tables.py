@@ -1,0 +1,36 @@
+"""The tables: two for orders, the outbox in the same database, and the warehouse's list."""
+
+import sqlalchemy as sa
+
+from examples.order_service.infrastructure.column_types import MoneyColumn, OrderStatusColumn
+from pragmatic_ddd_sqlalchemy import outbox_table
+
+metadata = sa.MetaData()
+
+shop_order = sa.Table(
+    "shop_order",
+    metadata,
+    sa.Column("id", sa.String(40), primary_key=True),
+    sa.Column("version", sa.Integer, nullable=False),
+    sa.Column("customer_id", sa.String(40), nullable=False),
+    sa.Column("status", OrderStatusColumn, nullable=False),
+)
+
+shop_order_line = sa.Table(
+    "shop_order_line",
+    metadata,
+    sa.Column("id", sa.String(40), primary_key=True),
+    sa.Column("order_id", sa.ForeignKey(shop_order.c.id), nullable=False, index=True),
+    sa.Column("number", sa.Integer, nullable=False),
+    sa.Column("sku", sa.String(40), nullable=False),
+    sa.Column("quantity", sa.Integer, nullable=False),
+    sa.Column("unit_price", MoneyColumn, nullable=False),
+)
+
+outbox_message = outbox_table(metadata)
+
+packing_list = sa.Table(
+    "warehouse_packing_list",
+    metadata,
+    sa.Column("order_id", sa.String(40), primary_key=True),
+)
