@@ -1,0 +1,213 @@
+"""Contract of ``IOutboxStore``, the part for operators: backlog, dead letters, retention."""
+
+import datetime as dt
+
+from pragmatic_ddd.ports.outbox import Backlog, IOutboxStore, OutboxStatus
+from pragmatic_ddd.testing.messages import (
+    A_MINUTE,
+    a_message,
+    a_reservation,
+    delivered,
+    failed,
+    message_ids,
+)
+from pragmatic_ddd.testing.outbox_binding import OutboxStoreBinding, claim_all, row
+
+_DAY = dt.timedelta(days=1)
+_TOLERANCE = dt.timedelta(seconds=20)
+
+
+class OperatingContract(OutboxStoreBinding):
+    """What waits is known, dead letters can be replayed or skipped, and the table stays small."""
+
+    def test_an_empty_store_has_no_backlog(self, store: IOutboxStore) -> None:
+        assert store.backlog() == Backlog(
+            pending=0, processing=0, failed=0, oldest_unsent_age=dt.timedelta()
+        )
+        assert store.next_due_in() is None
+        assert store.list_failed() == []
+        assert store.find("m1") is None
+        assert store.tidy() == 0
+
+    def test_the_backlog_counts_what_is_not_yet_sent(self, store: IOutboxStore) -> None:
+        store.store([a_message(of=str(number)) for number in range(6)])
+        sent, dead, *_ = store.claim_pending(batch_size=4, lease=A_MINUTE)
+        store.mark_sent(delivered(sent))
+        store.mark_failed(failed(dead))
+        self.pass_time(store, dt.timedelta(hours=2))
+
+        backlog = store.backlog()
+
+        assert (backlog.pending, backlog.processing, backlog.failed) == (2, 2, 1)
+        age = backlog.oldest_unsent_age
+        assert dt.timedelta(hours=2) <= age < dt.timedelta(hours=2) + _TOLERANCE
+
+    def test_a_dead_letter_does_not_make_the_backlog_old(self, store: IOutboxStore) -> None:
+        store.store([a_message()])
+        store.mark_failed(failed(*claim_all(store)))
+        self.pass_time(store, _DAY)
+
+        assert store.backlog().oldest_unsent_age == dt.timedelta()
+
+    def test_the_next_due_time_is_the_first_that_is_yet_to_come(self, store: IOutboxStore) -> None:
+        store.store([a_message(of="1"), a_message(of="2"), a_message(of="3")])
+        assert store.next_due_in() is None
+        first, second, _ = claim_all(store, lease=dt.timedelta(minutes=3))
+        store.retry_later(failed(first, retry_in=dt.timedelta(minutes=2)))
+        store.retry_later(failed(second, retry_in=dt.timedelta(minutes=1)))
+
+        due_in = store.next_due_in()
+
+        assert due_in is not None
+        assert dt.timedelta(minutes=1) - _TOLERANCE < due_in <= dt.timedelta(minutes=1)
+
+    def test_a_reserved_row_is_due_when_its_grace_is_over(self, store: IOutboxStore) -> None:
+        (stored,) = store.store([a_message()], reservation=a_reservation())
+
+        due_in = store.next_due_in()
+
+        if stored.claim is None:
+            assert due_in is None
+        else:
+            assert due_in is not None
+            assert A_MINUTE - _TOLERANCE < due_in <= A_MINUTE
+
+    def test_dead_letters_are_listed_page_by_page(self, store: IOutboxStore) -> None:
+        stored = store.store([a_message(of=str(number)) for number in range(5)])
+        store.mark_failed(failed(*claim_all(store)))
+        ids = [each.id for each in stored]
+
+        assert [each.id for each in store.list_failed()] == ids
+        assert [each.id for each in store.list_failed(limit=2)] == ids[:2]
+        assert [each.id for each in store.list_failed(limit=2, after_id=ids[1])] == ids[2:4]
+        assert store.list_failed(after_id=ids[4]) == []
+
+    def test_a_replayed_message_is_due_and_has_no_attempts(self, store: IOutboxStore) -> None:
+        store.store([a_message("m1")])
+        store.mark_failed(failed(*claim_all(store)))
+
+        assert store.replay(["m1", "unknown", "m1"]) == 1
+
+        (claimed,) = claim_all(store)
+        assert (claimed.attempts, claimed.failures, claimed.taken_over) == (0, 0, False)
+        assert store.replay(["m1"]) == 0
+        assert store.list_failed() == []
+
+    def test_what_a_dead_letter_blocked_follows_it_in_order(self, store: IOutboxStore) -> None:
+        stored = store.store([a_message(f"m{number}") for number in range(5)])
+        store.mark_failed(failed(*store.claim([stored[0].id], lease=A_MINUTE)))
+        store.store([a_message("m5", version=2)])
+        store.tidy()
+
+        assert store.replay(["m0"]) == 1
+
+        assert message_ids(claim_all(store)) == [f"m{number}" for number in range(6)]
+
+    def test_a_skipped_message_no_longer_blocks(self, store: IOutboxStore) -> None:
+        stored = store.store([a_message(f"m{number}") for number in range(3)])
+        store.mark_failed(failed(*store.claim([stored[0].id], lease=A_MINUTE), error="too large"))
+        store.store([a_message("m3", version=2)])
+        store.tidy()
+
+        assert store.skip(["m0", "m1", "unknown"], by="Ada", reason="sent by hand") == 1
+
+        entry = row(store, "m0")
+        assert entry.status is OutboxStatus.SKIPPED
+        assert entry.sent_at is not None
+        assert entry.last_error is not None
+        for part in ("Ada", "sent by hand", "too large"):
+            assert part in entry.last_error
+        assert message_ids(claim_all(store)) == ["m1", "m2", "m3"]
+
+    def test_a_skipped_message_is_replayed_only_out_of_order(self, store: IOutboxStore) -> None:
+        store.store([a_message("m1")])
+        store.mark_failed(failed(*claim_all(store)))
+        store.skip(["m1"], by="Ada\0", reason="x" * 100_000)
+
+        assert store.replay(["m1"]) == 0
+        assert claim_all(store) == []
+        assert store.replay(["m1"], out_of_order=True) == 1
+        assert row(store, "m1").sent_at is None
+        assert message_ids(claim_all(store)) == ["m1"]
+
+    def test_only_dead_letters_are_replayed_and_skipped(self, store: IOutboxStore) -> None:
+        store.store([a_message(f"m{number}", of=str(number)) for number in range(3)])
+        sent, *_ = store.claim_pending(batch_size=2, lease=A_MINUTE)
+        store.mark_sent(delivered(sent))
+        names = ["m0", "m1", "m2", "nul\0", "half\ud800"]
+        before = [row(store, name) for name in names[:3]]
+
+        assert store.replay(names, out_of_order=True) == 0
+        assert store.skip(names, by="me", reason="none") == 0
+        assert store.replay([]) == store.skip([], by="me", reason="none") == 0
+
+        assert [row(store, name) for name in names[:3]] == before
+
+    def test_newcomers_behind_a_dead_letter_are_parked(self, store: IOutboxStore) -> None:
+        store.store([a_message("m1")])
+        store.mark_failed(failed(*claim_all(store)))
+        store.store([a_message("m2", version=2), a_message("m3", of="2")])
+
+        assert store.tidy() == 1
+        assert store.tidy() == 0
+        assert message_ids(claim_all(store)) == ["m3"]
+        entry = row(store, "m2")
+        assert entry.due_at <= entry.created_at + dt.timedelta(hours=1) + _TOLERANCE
+
+    def test_a_clock_that_steps_back_strands_nothing(self, store: IOutboxStore) -> None:
+        stored = store.store([a_message("m1"), a_message("m2"), a_message("m3", of="2")])
+        (owned,) = store.claim([stored[2].id], lease=A_MINUTE)
+        self.pass_time(store, -_DAY)
+        assert store.backlog().oldest_unsent_age == dt.timedelta()
+        assert claim_all(store) == []
+
+        assert store.tidy() == 3
+
+        assert message_ids(claim_all(store)) == ["m1", "m2"]
+        self.pass_time(store, A_MINUTE)
+        taken = [each for _ in range(3) for each in claim_all(store) if each.id == owned.id]
+        assert len(taken) == 1
+
+    def test_a_live_lease_survives_a_clock_that_steps_back(self, store: IOutboxStore) -> None:
+        store.store([a_message()])
+        (claimed,) = claim_all(store)
+        self.pass_time(store, -_DAY)
+        store.tidy()
+
+        assert claim_all(store) == []
+        assert store.mark_sent(delivered(claimed)) == 1
+
+    def test_what_ended_long_ago_is_purged(self, store: IOutboxStore) -> None:
+        store.store([a_message(f"m{number}", of=str(number)) for number in range(5)])
+        sent, skipped, dead, processing = store.claim_pending(batch_size=4, lease=A_MINUTE)
+        store.mark_sent(delivered(sent))
+        store.mark_failed(failed(skipped, dead))
+        store.skip([skipped.message.message_id], by="me", reason="obsolete")
+        assert store.purge(older_than=_DAY) == 0
+        self.pass_time(store, _DAY)
+
+        assert store.purge(older_than=_DAY) == 2
+
+        assert store.find(sent.message.message_id) is None
+        assert store.find(skipped.message.message_id) is None
+        assert row(store, dead.message.message_id).status is OutboxStatus.FAILED
+        assert row(store, processing.message.message_id).status is OutboxStatus.PROCESSING
+        assert store.purge(older_than=_DAY) == 0
+
+    def test_a_purge_deletes_one_batch(self, store: IOutboxStore) -> None:
+        store.store([a_message(of=str(number)) for number in range(7)])
+        store.mark_sent(delivered(*claim_all(store)))
+        self.pass_time(store, _DAY)
+
+        purged = [store.purge(older_than=_DAY, batch_size=3) for _ in range(4)]
+
+        assert purged == [3, 3, 1, 0]
+
+    def test_an_id_is_not_given_twice(self, store: IOutboxStore) -> None:
+        (first,) = store.store([a_message()])
+        store.mark_sent(delivered(*claim_all(store)))
+        store.purge(older_than=dt.timedelta())
+
+        (second,) = store.store([a_message()])
+
+        assert second.id > first.id
