@@ -1,0 +1,181 @@
+"""What happens right before the outermost commit: versioned writes, then outbox rows.
+
+    touch, flush, build deferred events ──▶ until nothing new ──▶ encode ──▶ reserve ──▶ INSERT
+
+The rows come after the aggregates' own UPDATE, in the same transaction: within one aggregate,
+the order of their ids is the order of the commits.
+"""
+
+import logging
+from collections.abc import Sequence
+from typing import Protocol
+
+import attrs
+import sqlalchemy as sa
+from sqlalchemy.exc import UnboundExecutionError
+from sqlalchemy.orm import Session
+
+from pragmatic_ddd.application.outbox.encoding import EventEncoding
+from pragmatic_ddd.domain import AggregateRoot, DomainEvent
+from pragmatic_ddd.errors import UnitOfWorkError
+from pragmatic_ddd.ports import OutboxMessage, Reservation, StoredMessage
+from pragmatic_ddd_sqlalchemy.same_database import commits_each_statement, refuse_other_database
+from pragmatic_ddd_sqlalchemy.session_frames import FrameStack, State
+from pragmatic_ddd_sqlalchemy.store import SqlAlchemyOutboxStore
+from pragmatic_ddd_sqlalchemy.versioned_writes import touch, version_key, version_of
+
+_MOST_ROUNDS = 100
+
+_logger = logging.getLogger(__name__)
+
+
+class IEagerPath(Protocol):
+    """The part of ``EagerOutboxPublisher`` that a transaction needs."""
+
+    def reserve(self, count: int) -> Reservation | None:
+        """Reserve room for rows that are about to be inserted; ``None`` when there is none."""
+
+    def announce(self, stored: Sequence[StoredMessage], reservation: Reservation | None) -> None:
+        """Push what has been committed; never raises."""
+
+    def cancel(self, reservation: Reservation) -> None:
+        """Give up a reservation whose transaction ended without a commit; never raises."""
+
+
+@attrs.frozen(kw_only=True)
+class OutboxWriter:
+    """Writes the events of a session's transaction to the outbox, and tells the eager path.
+
+    Attributes:
+        store: Where the rows go, through the session's own connection.
+        encoding: How events are encoded.
+        eager: Told after the commit; ``None``: everything is the relay's.
+    """
+
+    store: SqlAlchemyOutboxStore
+    encoding: EventEncoding
+    eager: IEagerPath | None = None
+
+    def write(self, session: Session, stack: FrameStack) -> None:
+        """Store the events of a transaction that is about to be committed.
+
+        Raises:
+            UnitOfWorkError: It could not be done in one transaction, or events raise events
+                without end. Nothing was stored; roll back.
+        """
+        _settle(session, stack)
+        messages = [*self._messages(stack), *stack.top.records]
+        if messages:
+            self._store(session, stack, messages)
+        stack.is_sealed = True
+
+    def finish(self, stack: FrameStack) -> None:
+        """Announce what a transaction has stored, or give up what it has reserved.
+
+        Nothing that goes wrong here reaches the caller: the outcome of the transaction stands.
+        """
+        if self.eager is None or stack.is_joined:
+            return
+        try:
+            if stack.is_committed and stack.stored:
+                self.eager.announce(stack.stored, stack.reservation)
+            elif stack.reservation is not None:
+                self.eager.cancel(stack.reservation)
+        except Exception:  # the transaction has ended, so this is nobody's to handle
+            _logger.exception("eager path failed: %d events left to the relay", len(stack.stored))
+
+    def _messages(self, stack: FrameStack) -> list[OutboxMessage]:
+        """Encode, giving each event its place: the version written, and an index in it."""
+        places: dict[tuple[str, str, int], tuple[AggregateRoot, list[DomainEvent]]] = {}
+        for state, pin in stack.pins_with_events():
+            aggregate = pin.aggregate
+            version = version_of(aggregate, state, stack.write_of(state))
+            place = aggregate.aggregate_name, pin.built[0].aggregate_id, version
+            places.setdefault(place, (aggregate, []))[1].extend(pin.built)
+        return [
+            message
+            for (*_, version), (aggregate, events) in places.items()
+            for message in self.encoding.encode_all(aggregate, events, version=version)
+        ]
+
+    def _store(self, session: Session, stack: FrameStack, messages: list[OutboxMessage]) -> None:
+        bind = _outbox_bind(session, self.store.table)
+        connection = session.connection(bind_arguments={"bind": bind})
+        refuse_other_database(connection.engine, self.store.engine)
+        _refuse_what_is_not_atomic(session, stack, connection)
+        stack.is_joined = isinstance(bind, sa.Connection)
+        if self.eager is not None and not stack.is_joined:
+            stack.reservation = _reserve(self.eager, len(messages))
+        try:
+            stack.stored = self.store.store_in(connection, messages, stack.reservation)
+        except BaseException:
+            self.finish(stack)
+            stack.reservation = None
+            raise
+
+
+def touch_unwritten(session: Session, stack: FrameStack) -> None:
+    """Have the next flush write every aggregate that has events and was not written yet."""
+    with session.no_autoflush:  # it may load a version, and is called by the flush itself
+        for state, pin in stack.pins_with_events():
+            is_kept = state.persistent and pin.aggregate not in session.deleted
+            if is_kept and version_key(state.mapper) and stack.write_of(state) is None:
+                touch(pin.aggregate)
+
+
+def _reserve(eager: IEagerPath, count: int) -> Reservation | None:
+    try:
+        return eager.reserve(count)
+    except Exception:  # without a reservation the rows are the relay's: no reason to fail
+        _logger.exception("eager path failed: %d events left to the relay", count)
+        return None
+
+
+def _settle(session: Session, stack: FrameStack) -> None:
+    """Flush and build deferred events until nothing new comes of it."""
+    for pin in stack.pins.values():
+        pin.built.clear()
+    for _ in range(_MOST_ROUNDS):
+        touch_unwritten(session, stack)
+        session.flush()
+        built = [pin.build() for _, pin in stack.pins_with_events()]
+        if not any(built):
+            return
+    raise UnitOfWorkError(f"events still raise events after {_MOST_ROUNDS} rounds")
+
+
+def _outbox_bind(session: Session, table: sa.Table) -> sa.Engine | sa.Connection:
+    try:
+        return session.get_bind(clause=sa.insert(table))
+    except UnboundExecutionError as error:
+        raise UnitOfWorkError(
+            f"the session has no bind for the outbox: bind {table.fullname} where its "
+            f"aggregates are bound"
+        ) from error
+
+
+def _refuse_what_is_not_atomic(
+    session: Session, stack: FrameStack, connection: sa.Connection
+) -> None:
+    if session.twophase:
+        raise UnitOfWorkError(
+            "the outbox does not take part in two-phase commits: what another session prepares "
+            "is neither visible nor gone"
+        )
+    if commits_each_statement(connection):
+        raise UnitOfWorkError(
+            "the session's connection is in AUTOCOMMIT, where aggregate and events are two facts"
+        )
+    for state, pin in stack.pins_with_events():
+        if _connection_of(session, stack, state) is not connection:
+            raise UnitOfWorkError(
+                f"{pin.aggregate!r} is stored on another connection than the outbox: bind "
+                f"{type(pin.aggregate).__name__} and the outbox table to the same engine"
+            )
+
+
+def _connection_of(session: Session, stack: FrameStack, state: State) -> sa.Connection:
+    write = stack.write_of(state)
+    if write is not None:
+        return write.connection
+    return session.connection(bind_arguments={"mapper": state.mapper})

@@ -1,0 +1,47 @@
+"""Whether a session and the outbox are in one database, and in a transaction that deserves it."""
+
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from pragmatic_ddd.errors import UnitOfWorkError
+from pragmatic_ddd_sqlalchemy.engine import refuse_unprepared
+
+_FAMILY = {"mariadb": "mysql"}
+
+
+def refuse_other_database(engine: sa.Engine, of_store: sa.Engine) -> None:
+    """Raise where a session's engine does not lead to the outbox that is read and sent.
+
+    An async session has an engine of its own, so backend and database are compared; hosts are
+    not, because a proxy may be in between.
+
+    Raises:
+        UnitOfWorkError: They are two databases.
+        ConfigurationError: It is a SQLite engine that begins transactions too late.
+    """
+    # What Engine.execution_options() returns is the same engine, without its listeners.
+    refuse_unprepared(getattr(engine, "_proxied", engine))
+    if engine.pool is not of_store.pool and _address(engine.url) != _address(of_store.url):
+        raise UnitOfWorkError(
+            f"the session writes to {engine.url!r}, and the outbox is read from "
+            f"{of_store.url!r}: no event would ever be sent"
+        )
+
+
+def commits_each_statement(connection: sa.Connection) -> bool:
+    """Say whether a connection is in AUTOCOMMIT, where nothing is atomic."""
+    level = connection.get_execution_options().get("isolation_level")
+    if level is None:
+        # Set by create_engine(isolation_level=…); SQLAlchemy has no public name for it.
+        level = getattr(connection.dialect, "_on_connect_isolation_level", None)
+    return level == "AUTOCOMMIT"
+
+
+def _address(url: sa.URL) -> tuple[str, object]:
+    backend = url.get_backend_name()
+    if backend != "sqlite":
+        return _FAMILY.get(backend, backend), url.database
+    if not url.database or ":memory:" in url.database:
+        return backend, object()  # each engine has a database of its own
+    return backend, Path(url.database).resolve()

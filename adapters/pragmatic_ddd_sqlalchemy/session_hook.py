@@ -1,0 +1,101 @@
+"""The outbox in a session's life: which of its events are listened to, and what they cause.
+
+    load, add ──▶ watch the aggregate     it collects ──▶ pin it to the transaction
+    before_flush, before_commit ──▶ versioned writes, outbox rows
+    after_commit ──▶ the aggregates forget what is stored        (no SQL here)
+    after_transaction_end ──▶ announce, or drop what never happened
+
+``before_commit`` and ``after_commit`` also fire when a savepoint is released, and neither of
+them, nor ``after_rollback``, fires when a session is closed. ``after_transaction_end`` always does.
+"""
+
+from typing import cast
+
+import attrs
+from sqlalchemy import event
+from sqlalchemy.orm import Session, SessionTransaction
+from sqlalchemy.orm.attributes import instance_state
+
+from pragmatic_ddd.domain import AggregateRoot
+from pragmatic_ddd_sqlalchemy.outbox_session import OutboxSession, SessionWork
+from pragmatic_ddd_sqlalchemy.outbox_writer import OutboxWriter, touch_unwritten
+from pragmatic_ddd_sqlalchemy.versioned_writes import notice_writes, restore_version
+
+
+@attrs.frozen
+class SessionHook:
+    """Listens to the sessions of one class.
+
+    Attributes:
+        writer: Writes what they commit.
+    """
+
+    writer: OutboxWriter
+
+    def listen_to(self, sessions: type[OutboxSession]) -> None:
+        """Hook every session of a class that is made from now on."""
+        notice_writes()
+        for name in ("after_attach", "loaded_as_persistent"):
+            event.listen(sessions, name, _watch)
+        for name in ("persistent_to_detached", "deleted_to_detached"):
+            event.listen(sessions, name, _leave)
+        for name in ("pending_to_transient", "persistent_to_transient"):
+            event.listen(sessions, name, _become_new)
+        event.listen(sessions, "after_transaction_create", _begin)
+        event.listen(sessions, "before_flush", _touch)
+        event.listen(sessions, "before_commit", self._write)
+        # First of all: a listener that fails must not hide that the transaction is committed.
+        event.listen(sessions, "after_commit", _note_commit, insert=True)
+        event.listen(sessions, "after_transaction_end", self._end)
+
+    def _write(self, session: Session) -> None:
+        work = _work(session)
+        # Releasing a savepoint is not a commit.
+        if work.stack is not None and not session.in_nested_transaction():
+            self.writer.write(session, work.stack)
+
+    def _end(self, session: Session, transaction: SessionTransaction) -> None:
+        stack = _work(session).end(transaction)
+        if stack is None:
+            return
+        if not stack.is_committed:
+            stack.drop_events()
+        self.writer.finish(stack)
+
+
+def _work(session: Session) -> SessionWork:
+    return cast("OutboxSession", session).outbox_work  # it listens to no other class
+
+
+def _begin(session: Session, transaction: SessionTransaction) -> None:
+    _work(session).begin(transaction)
+
+
+def _watch(session: Session, instance: object) -> None:
+    if isinstance(instance, AggregateRoot):
+        _work(session).observe(session, instance)
+
+
+def _leave(session: Session, instance: object) -> None:
+    if isinstance(instance, AggregateRoot):
+        _work(session).leave(instance)
+
+
+def _become_new(session: Session, instance: object) -> None:
+    if isinstance(instance, AggregateRoot):
+        work, state = _work(session), instance_state(instance)
+        work.become_new(instance)
+        if state in work.versions_before:
+            restore_version(instance, work.versions_before.pop(state))
+
+
+def _touch(session: Session, _context: object, _instances: object) -> None:
+    stack = _work(session).stack
+    if stack is not None:
+        touch_unwritten(session, stack)
+
+
+def _note_commit(session: Session) -> None:
+    stack = _work(session).stack
+    if stack is not None:
+        stack.note_commit()

@@ -1,0 +1,188 @@
+"""Writes of aggregates under their version check: noticed when they happen, caused when missing.
+
+The version check puts the events of one aggregate in order, so every aggregate with events needs
+one. SQLAlchemy leaves the root's row alone when only a child, or nothing, has changed.
+"""
+
+import functools
+from typing import Any
+
+from sqlalchemy import Column, Connection, event
+from sqlalchemy.orm import ColumnProperty, Mapper, attributes, object_mapper, object_session
+
+from pragmatic_ddd.domain import AggregateRoot
+from pragmatic_ddd.errors import UnitOfWorkError
+from pragmatic_ddd_sqlalchemy.outbox_session import OutboxSession, SessionWork
+from pragmatic_ddd_sqlalchemy.session_frames import State, Write
+
+AnyMapper = Mapper[Any]  # of whatever class is mapped
+
+_ABSENT = object()
+
+
+@functools.cache
+def notice_writes() -> None:
+    """Have the sessions with an outbox told of every aggregate that they write."""
+    for name, listener in {
+        "before_insert": _before_insert,
+        "after_insert": _after_insert,
+        "before_update": _before_update,
+        "after_update": _after_update,
+        "after_delete": _after_delete,
+    }.items():
+        event.listen(AggregateRoot, name, listener, propagate=True)
+
+
+def version_key(mapper: AnyMapper) -> str | None:
+    """Return the attribute that holds the version; ``None`` for a class without one."""
+    if mapper.version_id_col is None:
+        return None
+    return mapper.get_property_by_column(mapper.version_id_col).key
+
+
+def version_of(aggregate: AggregateRoot, state: State, write: Write | None) -> int:
+    """Return the number of the change that has been written; 0 for a class without versions.
+
+    Deleting an aggregate is a change as any other: its number is one above the last version.
+
+    Raises:
+        UnitOfWorkError: The version is no whole number.
+    """
+    key = version_key(state.mapper)
+    if key is None:
+        return 0
+    if write is not None and write.version is not None:
+        version = write.version
+    else:
+        version = attributes.get_attribute(aggregate, key)
+        version = _next(version) if state.deleted else version
+    if not isinstance(version, int) or version < 1:
+        raise UnitOfWorkError(
+            f"{type(aggregate).__name__} has version {version!r}: events need a whole number"
+        )
+    return version
+
+
+def restore_version(aggregate: AggregateRoot, before: object) -> None:
+    """Give an aggregate that was not inserted after all the version that it had before."""
+    state: State = attributes.instance_state(aggregate)
+    key = version_key(state.mapper)
+    if key is None:
+        return
+    if before is _ABSENT:
+        state.dict.pop(key, None)
+    else:
+        attributes.set_committed_value(aggregate, key, before)
+
+
+def touch(aggregate: AggregateRoot) -> None:
+    """Have the next flush write an aggregate's row under its version check; once is enough.
+
+    Raises:
+        UnitOfWorkError: The database makes its versions, and there is no column to write.
+    """
+    mapper = object_mapper(aggregate)
+    key = version_key(mapper)
+    if callable(mapper.version_id_generator) and key is not None:
+        # The old version goes into the WHERE clause, as with any other change.
+        for version in attributes.get_history(aggregate, key).unchanged:
+            attributes.set_attribute(aggregate, key, mapper.version_id_generator(version))
+    else:
+        key = _touchable_key(mapper)
+        attributes.get_attribute(aggregate, key)
+        attributes.flag_modified(aggregate, key)
+
+
+def _touchable_key(mapper: AnyMapper) -> str:
+    for prop in mapper.column_attrs:
+        if _is_touchable(prop, mapper):
+            return prop.key
+    raise UnitOfWorkError(
+        f"{mapper.class_.__name__} has events, and the database makes its versions: it needs a "
+        f"plain column for the UPDATE that raises the version when nothing else has changed"
+    )
+
+
+def _is_touchable(prop: ColumnProperty[Any], mapper: AnyMapper) -> bool:
+    column = prop.columns[0]
+    return (
+        isinstance(column, Column)
+        and column is not mapper.version_id_col
+        and not (column.primary_key or column.computed or column.identity)
+        and column.onupdate is None
+        and column.server_onupdate is None
+    )
+
+
+def _work_of(aggregate: AggregateRoot) -> SessionWork | None:
+    session = object_session(aggregate)
+    return session.outbox_work if isinstance(session, OutboxSession) else None
+
+
+def _before_insert(mapper: AnyMapper, _: Connection, aggregate: AggregateRoot) -> None:
+    work, key = _work_of(aggregate), version_key(mapper)
+    if work is not None and key is not None:
+        state: State = attributes.instance_state(aggregate)
+        work.versions_before.setdefault(state, state.dict.get(key, _ABSENT))
+
+
+def _after_insert(mapper: AnyMapper, connection: Connection, aggregate: AggregateRoot) -> None:
+    work = _work_of(aggregate)
+    if work is not None:
+        version = _loaded_version(mapper, aggregate)
+        work.written(aggregate, _write(connection, version, aggregate), is_new=True)
+
+
+def _before_update(mapper: AnyMapper, _: Connection, aggregate: AggregateRoot) -> None:
+    work = _work_of(aggregate)
+    if work is not None:
+        state = attributes.instance_state(aggregate)
+        work.versions_to_update[state] = _committed_version(mapper, aggregate)
+
+
+def _after_update(mapper: AnyMapper, connection: Connection, aggregate: AggregateRoot) -> None:
+    """Note the write, if there was one: this is called whenever something looked changed."""
+    work = _work_of(aggregate)
+    if work is not None:
+        before = work.versions_to_update.pop(attributes.instance_state(aggregate), None)
+        version = _loaded_version(mapper, aggregate)
+        if version != before or (_has_no_counter(mapper) and _has_net_changes(aggregate)):
+            work.written(aggregate, _write(connection, version, aggregate), is_new=False)
+
+
+def _after_delete(mapper: AnyMapper, connection: Connection, aggregate: AggregateRoot) -> None:
+    work = _work_of(aggregate)
+    if work is not None:
+        version = _next(_committed_version(mapper, aggregate))
+        work.written(aggregate, _write(connection, version, aggregate), is_new=False)
+
+
+def _write(connection: Connection, version: object, aggregate: AggregateRoot) -> Write:
+    return Write(connection, version, len(aggregate.triggered_events))
+
+
+def _loaded_version(mapper: AnyMapper, aggregate: AggregateRoot) -> object:
+    """Return the version that the flush wrote; ``None`` while only the database knows it."""
+    key = version_key(mapper)
+    return None if key is None else attributes.instance_state(aggregate).dict.get(key)
+
+
+def _committed_version(mapper: AnyMapper, aggregate: AggregateRoot) -> object:
+    key = version_key(mapper)
+    if key is None:
+        return None
+    history = attributes.get_history(aggregate, key)
+    return next(iter(history.deleted or history.unchanged or ()), None)
+
+
+def _has_no_counter(mapper: AnyMapper) -> bool:
+    return mapper.version_id_col is None or mapper.version_id_generator is False
+
+
+def _has_net_changes(aggregate: AggregateRoot) -> bool:
+    session = object_session(aggregate)
+    return session is not None and session.is_modified(aggregate, include_collections=False)
+
+
+def _next(version: object) -> object:
+    return version + 1 if isinstance(version, int) else version

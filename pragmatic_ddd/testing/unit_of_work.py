@@ -1,0 +1,308 @@
+"""Contract of ``IUnitOfWork``: subclass it, provide two fixtures, run pytest.
+
+    class TestMine(UnitOfWorkContract):
+        @pytest.fixture
+        def units_of_work(self) -> Callable[[], IUnitOfWork]: ...
+
+        @pytest.fixture
+        def stored_messages(self) -> Callable[[], Sequence[OutboxMessage]]: ...
+
+The outbox is empty at first, and there are no accounts.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+import pytest
+
+from pragmatic_ddd.domain import AggregateRoot, DomainEvent
+from pragmatic_ddd.errors import (
+    AggregateNotFoundError,
+    ConcurrencyError,
+    EventSerializationError,
+    UnitOfWorkError,
+)
+from pragmatic_ddd.ports import IUnitOfWork, OutboxMessage
+
+UnitsOfWork = Callable[[], IUnitOfWork]
+StoredMessages = Callable[[], Sequence[OutboxMessage]]
+
+
+class AccountOpened(DomainEvent, name="contract.account.opened"):
+    """An account was opened."""
+
+
+class MoneyDeposited(DomainEvent, name="contract.account.money_deposited"):
+    """Money came in."""
+
+    amount: int
+
+
+class RateQuoted(DomainEvent, name="contract.account.rate_quoted"):
+    """A customer asked for a rate; the account stays as it is."""
+
+    rate: float
+
+
+class Account(AggregateRoot, name="contract.account"):
+    """What the contract stores: an id, a balance, a version."""
+
+    balance: int = 0
+
+    def open(self) -> None:
+        """Open it."""
+        self.collect_event(AccountOpened(aggregate_id=str(self.id)))
+
+    def deposit(self, amount: int) -> None:
+        """Put money in."""
+        self.balance += amount
+        self.collect_event(MoneyDeposited(aggregate_id=str(self.id), amount=amount))
+
+    def quote(self, rate: float) -> None:
+        """Raise an event without changing anything."""
+        self.collect_event(RateQuoted(aggregate_id=str(self.id), rate=rate))
+
+
+class CustomerLeftError(Exception):
+    """Something that goes wrong in the middle."""
+
+
+class UnitOfWorkContract:
+    """What every unit of work promises.
+
+    Attributes:
+        account_type: ``Account``, or a class derived from it that your adapter can store; its
+            ids are text.
+        units_overlap: Whether two units of work may be open in one thread; a store with a
+            single writer has the second one wait.
+    """
+
+    account_type: ClassVar[type[Account]] = Account
+    units_overlap: ClassVar[bool] = True
+
+    def test_a_commit_stores_the_aggregate_and_its_events(
+        self, units_of_work: UnitsOfWork, stored_messages: StoredMessages
+    ) -> None:
+        self._open_account(units_of_work, "a1")
+
+        [message] = stored_messages()
+        assert (message.aggregate_type, message.aggregate_id) == ("contract.account", "a1")
+        assert message.event_type == "contract.account.opened"
+        assert self._balance(units_of_work, "a1") == 0
+
+    def test_committed_events_leave_their_aggregate(self, units_of_work: UnitsOfWork) -> None:
+        account = self._new_account("a1")
+        with units_of_work() as work:
+            work.add(account)
+            work.commit()
+
+            assert len(account.triggered_events) == 0
+
+    def test_events_of_one_change_share_its_version_and_are_numbered(
+        self, units_of_work: UnitsOfWork, stored_messages: StoredMessages
+    ) -> None:
+        self._open_account(units_of_work, "a1")
+        for amounts in [(5, 6), (7,)]:
+            with units_of_work() as work:
+                account = work.get(self.account_type, "a1")
+                for amount in amounts:
+                    account.deposit(amount)
+                work.commit()
+
+        places = [(one.aggregate_version, one.event_index) for one in stored_messages()]
+        assert places == [(1, 0), (2, 0), (2, 1), (3, 0)]
+        assert self._balance(units_of_work, "a1") == 18
+
+    def test_an_event_without_a_change_raises_the_version_too(
+        self, units_of_work: UnitsOfWork, stored_messages: StoredMessages
+    ) -> None:
+        self._open_account(units_of_work, "a1")
+        for _ in range(2):
+            with units_of_work() as work:
+                work.get(self.account_type, "a1").quote(0.5)
+                work.commit()
+
+        assert [one.aggregate_version for one in stored_messages()] == [1, 2, 3]
+
+    def test_without_a_commit_nothing_is_stored(
+        self, units_of_work: UnitsOfWork, stored_messages: StoredMessages
+    ) -> None:
+        self._open_account(units_of_work, "a1")
+        with units_of_work() as work:
+            work.get(self.account_type, "a1").deposit(5)
+            work.add(self._new_account("a2"))
+
+        assert len(stored_messages()) == 1
+        assert self._balance(units_of_work, "a1") == 0
+        with units_of_work() as work, pytest.raises(AggregateNotFoundError):
+            work.get(self.account_type, "a2")
+
+    def test_an_exception_rolls_back_and_is_not_hidden(
+        self, units_of_work: UnitsOfWork, stored_messages: StoredMessages
+    ) -> None:
+        self._open_account(units_of_work, "a1")
+        with pytest.raises(CustomerLeftError):
+            self._deposit_and_fail(units_of_work, "a1")
+
+        assert len(stored_messages()) == 1
+        assert self._balance(units_of_work, "a1") == 0
+
+    def test_a_rollback_drops_the_events_of_a_loaded_aggregate(
+        self, units_of_work: UnitsOfWork, stored_messages: StoredMessages
+    ) -> None:
+        self._open_account(units_of_work, "a1")
+        with units_of_work() as work:
+            account = work.get(self.account_type, "a1")
+            account.deposit(5)
+            work.rollback()
+
+            assert len(account.triggered_events) == 0
+        assert len(stored_messages()) == 1
+
+    def test_a_new_aggregate_survives_a_rollback_and_is_stored_once(
+        self, units_of_work: UnitsOfWork, stored_messages: StoredMessages
+    ) -> None:
+        account = self._new_account("a1")
+        with units_of_work() as work:
+            work.add(account)
+            work.rollback()
+        with units_of_work() as work:
+            work.add(account)
+            work.commit()
+
+        assert [one.event_type for one in stored_messages()] == ["contract.account.opened"]
+
+    def test_a_new_aggregate_survives_a_failed_commit_and_is_stored_once(
+        self, units_of_work: UnitsOfWork, stored_messages: StoredMessages
+    ) -> None:
+        account, unlucky = self._new_account("a1"), self._new_account("a2")
+        unlucky.quote(float("nan"))
+        with units_of_work() as work:
+            work.add(account)
+            work.add(unlucky)
+            with pytest.raises(EventSerializationError):
+                work.commit()
+        assert stored_messages() == []
+
+        assert account.is_new
+        with units_of_work() as work:
+            work.add(account)
+            work.commit()
+
+        [message] = stored_messages()
+        assert (message.aggregate_id, message.aggregate_version) == ("a1", 1)
+
+    def test_an_event_that_cannot_be_written_keeps_its_change_from_being_stored(
+        self, units_of_work: UnitsOfWork, stored_messages: StoredMessages
+    ) -> None:
+        self._open_account(units_of_work, "a1")
+        with units_of_work() as work:
+            account = work.get(self.account_type, "a1")
+            account.deposit(5)
+            account.quote(float("nan"))
+            with pytest.raises(EventSerializationError):
+                work.commit()
+
+            assert len(account.triggered_events) == 0
+        assert len(stored_messages()) == 1
+        assert self._balance(units_of_work, "a1") == 0
+
+    def test_a_second_commit_is_refused(
+        self, units_of_work: UnitsOfWork, stored_messages: StoredMessages
+    ) -> None:
+        with units_of_work() as work:
+            work.add(self._new_account("a1"))
+            work.commit()
+            with pytest.raises(UnitOfWorkError):
+                work.commit()
+
+        assert len(stored_messages()) == 1
+
+    def test_a_commit_after_a_rollback_is_refused(
+        self, units_of_work: UnitsOfWork, stored_messages: StoredMessages
+    ) -> None:
+        with units_of_work() as work:
+            work.add(self._new_account("a1"))
+            work.rollback()
+            with pytest.raises(UnitOfWorkError):
+                work.commit()
+
+        assert stored_messages() == []
+
+    def test_a_commit_after_the_end_of_the_block_is_refused(
+        self, units_of_work: UnitsOfWork
+    ) -> None:
+        with units_of_work() as work:
+            pass
+        with pytest.raises(UnitOfWorkError):
+            work.commit()
+
+    def test_a_rollback_after_the_commit_changes_nothing(
+        self, units_of_work: UnitsOfWork, stored_messages: StoredMessages
+    ) -> None:
+        with units_of_work() as work:
+            work.add(self._new_account("a1"))
+            work.commit()
+            work.rollback()
+
+        assert len(stored_messages()) == 1
+        assert self._balance(units_of_work, "a1") == 0
+
+    def test_an_unknown_aggregate_is_an_error_after_which_the_work_goes_on(
+        self, units_of_work: UnitsOfWork, stored_messages: StoredMessages
+    ) -> None:
+        with units_of_work() as work:
+            with pytest.raises(AggregateNotFoundError) as refused:
+                work.get(self.account_type, "a1")
+            work.add(self._new_account("a1"))
+            work.commit()
+
+        assert (refused.value.aggregate_name, refused.value.aggregate_id) == (
+            "contract.account",
+            "a1",
+        )
+        assert len(stored_messages()) == 1
+
+    def test_an_aggregate_is_the_same_instance_each_time(self, units_of_work: UnitsOfWork) -> None:
+        self._open_account(units_of_work, "a1")
+        with units_of_work() as work:
+            account = work.get(self.account_type, "a1")
+
+            assert work.get(self.account_type, "a1") is account
+
+    def test_who_comes_second_is_told_and_stores_nothing(
+        self, units_of_work: UnitsOfWork, stored_messages: StoredMessages
+    ) -> None:
+        if not self.units_overlap:
+            pytest.skip("this store has one writer: the second unit of work waits for the first")
+        self._open_account(units_of_work, "a1")
+        with units_of_work() as second:
+            late = second.get(self.account_type, "a1")
+            with units_of_work() as first:
+                first.get(self.account_type, "a1").deposit(1)
+                first.commit()
+            late.deposit(10)
+            with pytest.raises(ConcurrencyError):
+                second.commit()
+
+        assert [one.aggregate_version for one in stored_messages()] == [1, 2]
+        assert self._balance(units_of_work, "a1") == 1
+
+    def _new_account(self, account_id: str) -> Account:
+        account = self.account_type(id=account_id)
+        account.open()
+        return account
+
+    def _open_account(self, units_of_work: UnitsOfWork, account_id: str) -> None:
+        with units_of_work() as work:
+            work.add(self._new_account(account_id))
+            work.commit()
+
+    def _deposit_and_fail(self, units_of_work: UnitsOfWork, account_id: str) -> None:
+        with units_of_work() as work:
+            work.get(self.account_type, account_id).deposit(5)
+            raise CustomerLeftError
+
+    def _balance(self, units_of_work: UnitsOfWork, account_id: str) -> int:
+        with units_of_work() as work:
+            return work.get(self.account_type, account_id).balance

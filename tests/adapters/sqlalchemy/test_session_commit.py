@@ -1,0 +1,442 @@
+"""A plain session with the outbox attached: what a commit stores, and in which place."""
+
+import gc
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy.orm import joinedload, sessionmaker
+
+from pragmatic_ddd.errors import UnitOfWorkError
+from tests.adapters.sqlalchemy.databases import any_shop, shop
+from tests.adapters.sqlalchemy.models import (
+    Badge,
+    Booking,
+    Counter,
+    Gauge,
+    Happened,
+    Line,
+    Lorry,
+    Note,
+    Order,
+    OrderPaid,
+    Ticket,
+    order_table,
+)
+from tests.adapters.sqlalchemy.shop import Shop
+
+__all__ = ["any_shop", "shop"]
+
+
+def place(shop: Shop, *order_ids: str) -> None:
+    with shop.sessions.begin() as session:
+        session.add_all(Order.place(order_id) for order_id in order_ids)
+
+
+def test_a_commit_stores_aggregates_and_events_and_announces_them(any_shop: Shop) -> None:
+    place(any_shop, "o1")
+    with any_shop.sessions.begin() as session:
+        session.get_one(Order, "o1").pay()
+        assert any_shop.eager.announced_types == ["test.order.placed"]
+
+    assert any_shop.places() == [("order.placed", "o1", 1, 0), ("order.paid", "o1", 2, 0)]
+    assert any_shop.orders() == {"o1": (True, 2)}
+    assert any_shop.eager.announced_types == ["test.order.placed", "test.order.paid"]
+    assert any_shop.eager.cancelled == []
+
+
+def test_what_is_announced_are_the_stored_rows_and_their_reservation(shop: Shop) -> None:
+    place(shop, "o1")
+
+    [(stored, reservation)] = shop.eager.announced
+    assert shop.eager.reserved == [reservation]
+    assert reservation is not None
+    assert [one.claim and one.claim.claim_token for one in stored] == [reservation.claim_token]
+    assert shop.owners() == [True]
+
+
+def test_without_room_in_the_eager_path_rows_have_no_owner(shop: Shop) -> None:
+    shop.eager.is_full = True
+    place(shop, "o1")
+
+    assert shop.owners() == [False]
+    [(stored, reservation)] = shop.eager.announced
+    assert len(stored) == 1
+    assert reservation is None
+
+
+def test_an_outbox_without_an_eager_path_stores_just_the_same(shop: Shop) -> None:
+    outbox = shop.new_outbox()
+    outbox.eager = None
+    sessions = sessionmaker(shop.engine)
+    outbox.attach(sessions)
+    with sessions.begin() as session:
+        session.add(Order.place("o1"))
+
+    assert shop.rows() == ["order.placed"]
+    assert shop.eager.reserved == []
+
+
+def test_a_commit_without_events_reserves_and_announces_nothing(shop: Shop) -> None:
+    with shop.sessions.begin() as session:
+        session.add(Order(id="o1", lines=[]))
+    with shop.sessions() as session:
+        session.commit()
+
+    assert shop.rows() == []
+    assert shop.eager.reserved == []
+    assert shop.eager.announced == []
+
+
+def test_the_next_transaction_of_the_same_session_stores_only_what_is_new(shop: Shop) -> None:
+    with shop.sessions() as session:
+        order = Order.place("o1")
+        session.add(order)
+        session.commit()
+        assert len(order.triggered_events) == 0
+        order.pay()
+        session.commit()
+        session.commit()
+
+    assert shop.places() == [("order.placed", "o1", 1, 0), ("order.paid", "o1", 2, 0)]
+
+
+def test_events_of_one_transaction_get_the_last_version_that_the_flush_wrote(
+    any_shop: Shop,
+) -> None:
+    place(any_shop, "o1")
+    for _ in range(2):
+        with any_shop.sessions.begin() as session:
+            order = session.get_one(Order, "o1")
+            order.paid = not order.paid
+            order.say_paid(1)
+            session.flush()
+            order.paid = not order.paid
+            order.say_paid(2)
+
+    assert any_shop.places()[1:] == [
+        ("order.paid", "o1", 3, 0),
+        ("order.paid", "o1", 3, 1),
+        ("order.paid", "o1", 5, 0),
+        ("order.paid", "o1", 5, 1),
+    ]
+
+
+def test_an_aggregate_of_which_only_a_child_changed_gets_a_new_version(any_shop: Shop) -> None:
+    place(any_shop, "o1")
+    for quantity in (2, 3):
+        with any_shop.sessions.begin() as session:
+            session.get_one(Order, "o1").change_quantity(quantity)
+
+    assert [version for *_, version, _ in any_shop.places()] == [1, 2, 3]
+    assert any_shop.orders() == {"o1": (False, 3)}
+    with any_shop.sessions() as session:
+        assert session.get_one(Line, "o1-1").quantity == 3
+
+
+def test_an_event_without_any_change_gets_a_new_version(any_shop: Shop) -> None:
+    place(any_shop, "o1")
+    with any_shop.sessions.begin() as session:
+        session.get_one(Order, "o1").say_paid()
+
+    assert any_shop.places()[1:] == [("order.paid", "o1", 2, 0)]
+    assert any_shop.orders() == {"o1": (False, 2)}
+
+
+def test_an_expired_aggregate_with_an_event_gets_a_new_version(shop: Shop) -> None:
+    place(shop, "o1")
+    with shop.sessions.begin() as session:
+        order = session.get_one(Order, "o1")
+        order.say_paid()
+        session.expire_all()
+
+    assert shop.places()[1:] == [("order.paid", "o1", 2, 0)]
+
+
+def test_refreshing_an_aggregate_keeps_its_events(shop: Shop) -> None:
+    place(shop, "o1")
+    with shop.sessions.begin() as session:
+        order = session.get_one(Order, "o1")
+        order.say_paid()
+        session.refresh(order)
+
+    assert shop.places()[1:] == [("order.paid", "o1", 2, 0)]
+
+
+def test_an_expired_root_whose_child_changes_gets_one_new_version(shop: Shop) -> None:
+    place(shop, "o1")
+    with shop.sessions.begin() as session:
+        order = session.get_one(Order, "o1", options=[joinedload(Order.lines)])  # type: ignore[arg-type]  # mapped imperatively
+        line = order.lines[0]
+        session.expire(order)
+        session.add(order)
+        order.lines.append(Line(id="o1-2"))
+        session.expire(order, ["version"])
+        order.say_paid()
+        line.quantity = 7
+
+    assert shop.places()[1:] == [("order.paid", "o1", 2, 0)]
+    assert shop.orders() == {"o1": (False, 2)}
+
+
+def test_an_aggregate_that_changed_anyway_is_written_once(shop: Shop) -> None:
+    place(shop, "o1")
+    with shop.sessions.begin() as session:
+        order = session.get_one(Order, "o1")
+        order.pay()
+        session.flush()
+        order.say_paid()
+
+    assert shop.orders() == {"o1": (True, 2)}
+    assert shop.places()[1:] == [("order.paid", "o1", 2, 0), ("order.paid", "o1", 2, 1)]
+
+
+def test_an_aggregate_without_columns_of_its_own_gets_a_new_version(shop: Shop) -> None:
+    with shop.sessions.begin() as session:
+        session.add(Counter(id="c1"))
+    with shop.sessions.begin() as session:
+        session.get_one(Counter, "c1").collect_event(Happened(aggregate_id="c1"))
+
+    assert shop.places() == [("happened", "c1", 2, 0)]
+
+
+def test_versions_that_the_database_makes_are_read_after_the_write(shop: Shop) -> None:
+    gauges = Gauge.__tablename__
+    with shop.engine.begin() as connection:
+        connection.exec_driver_sql(
+            f"CREATE TRIGGER {gauges}_version AFTER UPDATE OF level ON {gauges} BEGIN "
+            f"UPDATE {gauges} SET version = version + 1 WHERE id = NEW.id; END"
+        )
+    with shop.sessions.begin() as session:
+        gauge = Gauge(id="g1")
+        gauge.read(0)
+        session.add(gauge)
+    for level in (0, 1, 1):
+        with shop.sessions.begin() as session:
+            session.get_one(Gauge, "g1").read(level)
+
+    assert [version for *_, version, _ in shop.places()] == [1, 2, 3, 4]
+
+
+def test_an_aggregate_without_versions_stores_its_events_without_one(shop: Shop) -> None:
+    with shop.sessions.begin() as session:
+        note = Note(id="n1")
+        note.collect_event(Happened(aggregate_id="n1"))
+        session.add(note)
+    with shop.sessions.begin() as session:
+        note = session.get_one(Note, "n1")
+        note.text = "changed"
+        note.collect_event(Happened(aggregate_id="n1"))
+        note.collect_event(Happened(aggregate_id="n1"))
+
+    assert [place[1:] for place in shop.places()] == [
+        ("n1", None, 0),
+        ("n1", None, 0),
+        ("n1", None, 1),
+    ]
+    assert shop.owners() == [False, False, False]
+
+
+def test_a_deferred_event_knows_the_id_that_the_database_gave(any_shop: Shop) -> None:
+    with any_shop.sessions.begin() as session:
+        ticket = Ticket(title="lamp")
+        ticket.open()
+        session.add(ticket)
+        session.flush()
+        ticket_id = ticket.id
+
+    assert ticket_id is not None
+    assert any_shop.places() == [("happened", str(ticket_id), 1, 0)]
+
+
+def test_an_event_with_an_id_that_does_not_exist_yet_is_refused_when_raised() -> None:
+    ticket = Ticket(title="lamp")
+    with pytest.raises(TypeError, match="collect_event_later"):
+        ticket.collect_event(Happened(aggregate_id=ticket.id))  # type: ignore[arg-type]  # wrong on purpose
+    assert len(ticket.triggered_events) == 0
+
+
+def test_an_event_raised_while_a_deferred_one_is_built_is_stored_with_it(shop: Shop) -> None:
+    place(shop, "o1", "o2")
+    with shop.sessions.begin() as session:
+        first, second = session.get_one(Order, "o1"), session.get_one(Order, "o2")
+
+        def build() -> OrderPaid:
+            first.say_paid(1)
+            second.pay(2)
+            return OrderPaid(aggregate_id="o1", amount=0)
+
+        first.collect_event_later(build)
+
+    assert shop.places()[2:] == [
+        ("order.paid", "o1", 2, 0),
+        ("order.paid", "o1", 2, 1),
+        ("order.paid", "o2", 2, 0),
+    ]
+    assert shop.orders() == {"o1": (False, 2), "o2": (True, 2)}
+
+
+def test_events_that_raise_events_without_end_are_refused(shop: Shop) -> None:
+    place(shop, "o1")
+    with shop.sessions() as session:
+        order = session.get_one(Order, "o1")
+
+        def build() -> OrderPaid:
+            order.collect_event_later(build)
+            return OrderPaid(aggregate_id="o1")
+
+        order.collect_event_later(build)
+        with pytest.raises(UnitOfWorkError, match="still raise events"):
+            session.commit()
+
+    assert shop.rows() == ["order.placed"]
+
+
+def test_an_unreferenced_aggregate_keeps_its_event(any_shop: Shop) -> None:
+    place(any_shop, "o1", "o2")
+    with any_shop.sessions.begin() as session:
+        session.get_one(Order, "o1").say_paid()
+        session.get_one(Order, "o2").pay()
+        gc.collect()
+        session.execute(sa.select(Order).where(order_table.c.id == "nobody"))
+        gc.collect()
+
+    assert any_shop.places()[2:] == [("order.paid", "o1", 2, 0), ("order.paid", "o2", 2, 0)]
+
+
+def test_an_aggregate_that_raised_events_before_it_was_added_is_kept(shop: Shop) -> None:
+    with shop.sessions.begin() as session:
+        session.add(Order.place("o1"))
+        session.flush()
+        gc.collect()
+
+    assert shop.places() == [("order.placed", "o1", 1, 0)]
+
+
+def test_an_event_raised_between_two_transactions_belongs_to_the_next(shop: Shop) -> None:
+    sessions = shop.attached(sessionmaker(shop.engine, expire_on_commit=False))
+    with sessions() as session:
+        order = Order.place("o1")
+        session.add(order)
+        session.commit()
+        order.say_paid()
+        session.commit()
+        order.say_paid()
+        session.rollback()
+        session.commit()
+
+    assert shop.places() == [("order.placed", "o1", 1, 0), ("order.paid", "o1", 2, 0)]
+
+
+def test_a_session_that_begins_by_hand_stores_what_was_raised_before(shop: Shop) -> None:
+    sessions = shop.attached(sessionmaker(shop.engine, autobegin=False, expire_on_commit=False))
+    with sessions() as session:
+        with session.begin():
+            order = Order.place("o1")
+            session.add(order)
+        order.say_paid()
+        with session.begin():
+            pass
+
+    assert shop.places() == [("order.placed", "o1", 1, 0), ("order.paid", "o1", 2, 0)]
+
+
+def test_an_aggregate_may_move_to_another_session_with_its_events(shop: Shop) -> None:
+    place(shop, "o1")
+    with shop.sessions() as first:
+        order = first.get_one(Order, "o1")
+        order.pay()
+        first.expunge(order)
+        first.commit()
+    with shop.sessions.begin() as second:
+        second.add(order)
+
+    assert shop.places()[1:] == [("order.paid", "o1", 2, 0)]
+    assert shop.orders() == {"o1": (True, 2)}
+
+
+def test_a_joined_table_hierarchy_gets_versions_from_its_base(shop: Shop) -> None:
+    with shop.sessions.begin() as session:
+        session.add(Lorry(id="v1", load=0))
+    for load in (5, 5):
+        with shop.sessions.begin() as session:
+            session.get_one(Lorry, "v1").haul(load)
+
+    assert [place[1:] for place in shop.places()] == [("v1", 2, 0), ("v1", 3, 0)]
+
+
+def test_an_aggregate_with_a_key_of_two_columns_is_known_by_its_id(shop: Shop) -> None:
+    with shop.sessions.begin() as session:
+        session.add(Booking(hotel="ritz", number=7))  # type: ignore[call-arg]  # its id is made of them
+    with shop.sessions.begin() as session:
+        session.get_one(Booking, ("ritz", 7)).confirm()
+
+    assert shop.places() == [("happened", "ritz:7", 2, 0)]
+
+
+def test_a_mapped_dataclass_raises_events_like_any_other(shop: Shop) -> None:
+    with shop.sessions.begin() as session:
+        badge = Badge(id="b1")
+        badge.hand_over("ann")
+        session.add(badge)
+    with shop.sessions.begin() as session:
+        session.get_one(Badge, "b1").hand_over("ann")
+
+    assert [place[1:] for place in shop.places()] == [("b1", 1, 0), ("b1", 2, 0)]
+
+
+def test_sessions_of_another_sessionmaker_are_left_alone(shop: Shop) -> None:
+    order = Order.place("o1")
+    with sessionmaker(shop.engine).begin() as session:
+        session.add(order)
+
+    assert shop.rows() == []
+    assert len(order.triggered_events) == 1
+
+
+def test_listeners_of_a_sessionmaker_hear_its_sessions_after_the_outbox_is_attached(
+    shop: Shop,
+) -> None:
+    heard = []
+    sessions = sessionmaker(shop.engine)
+    sa.event.listen(sessions, "before_commit", lambda _: heard.append("before"))
+    shop.new_outbox().attach(sessions)
+    sa.event.listen(sessions, "after_commit", lambda _: heard.append("after"))
+    with sessions.begin() as session:
+        session.add(Order.place("o1"))
+
+    assert heard == ["before", "after"]
+    assert shop.rows() == ["order.placed"]
+
+
+def test_an_event_raised_by_a_listener_before_the_outbox_is_stored(shop: Shop) -> None:
+    order = Order(id="o1", lines=[])
+    sessions = sessionmaker(shop.engine)
+    sa.event.listen(sessions, "before_commit", lambda _: order.pay())
+    shop.new_outbox().attach(sessions)
+    with sessions.begin() as session:
+        session.add(order)
+
+    assert shop.rows() == ["order.paid"]
+
+
+def test_an_event_raised_by_a_listener_after_the_outbox_is_refused(shop: Shop) -> None:
+    order = Order.place("o1")
+    sessions = shop.attached(sessionmaker(shop.engine))
+    sa.event.listen(sessions, "before_commit", lambda _: order.pay())
+    with sessions() as session:
+        session.add(order)
+        with pytest.raises(UnitOfWorkError, match="before the outbox is attached"):
+            session.commit()
+
+    assert shop.rows() == []
+    assert shop.orders() == {}
+
+
+def test_a_second_outbox_is_refused(shop: Shop) -> None:
+    with pytest.raises(UnitOfWorkError, match="already"):
+        shop.new_outbox().attach(shop.sessions)
+
+
+def test_an_outbox_is_attached_to_a_sessionmaker_and_to_nothing_else(shop: Shop) -> None:
+    with pytest.raises(TypeError, match="attach the outbox to a sessionmaker"):
+        shop.outbox.attach(shop.engine)  # type: ignore[arg-type]  # wrong on purpose

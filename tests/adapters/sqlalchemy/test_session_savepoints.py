@@ -1,0 +1,253 @@
+"""Savepoints: released they are part of the transaction, rolled back they never happened."""
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import sessionmaker
+
+from tests.adapters.sqlalchemy.databases import any_shop, shop
+from tests.adapters.sqlalchemy.models import Happened, Note, Order, Ticket
+from tests.adapters.sqlalchemy.shop import Shop
+
+__all__ = ["any_shop", "shop"]
+
+
+def place(shop: Shop, *order_ids: str) -> None:
+    with shop.sessions.begin() as session:
+        session.add_all(Order.place(order_id) for order_id in order_ids)
+    shop.eager.announced.clear()
+    shop.eager.reserved.clear()
+
+
+def test_releasing_a_savepoint_stores_and_announces_nothing(any_shop: Shop) -> None:
+    place(any_shop, "o1")
+    with any_shop.sessions() as session:
+        with session.begin_nested():
+            session.get_one(Order, "o1").pay()
+        assert any_shop.eager.reserved == []
+        assert any_shop.eager.announced == []
+        session.commit()
+
+    assert any_shop.places()[1:] == [("order.paid", "o1", 2, 0)]
+    assert any_shop.eager.announced_types == ["test.order.paid"]
+
+
+def test_a_rollback_after_a_released_savepoint_leaves_no_trace(any_shop: Shop) -> None:
+    place(any_shop, "o1")
+    with any_shop.sessions() as session:
+        with session.begin_nested():
+            session.get_one(Order, "o1").pay()
+            session.add(Order.place("o2"))
+        session.rollback()
+        session.commit()
+
+    assert any_shop.rows() == ["order.placed"]
+    assert any_shop.orders() == {"o1": (False, 1)}
+    assert any_shop.eager.reserved == []
+    assert any_shop.eager.announced == []
+
+
+def test_events_of_a_rolled_back_savepoint_go_with_it(any_shop: Shop) -> None:
+    place(any_shop, "o1")
+    with any_shop.sessions() as session:
+        order = session.get_one(Order, "o1")
+        order.say_paid(1)
+        savepoint = session.begin_nested()
+        order.pay(2)
+        session.flush()
+        order.say_paid(3)
+        savepoint.rollback()
+        assert len(order.triggered_events) == 1
+        order.say_paid(4)
+        session.commit()
+
+    assert [place[1:] for place in any_shop.places()[1:]] == [("o1", 2, 0), ("o1", 2, 1)]
+    assert any_shop.orders() == {"o1": (False, 2)}
+
+
+def test_an_aggregate_that_raised_events_only_in_a_rolled_back_savepoint_stays_as_it_was(
+    any_shop: Shop,
+) -> None:
+    place(any_shop, "o1")
+    with any_shop.sessions() as session:
+        order = session.get_one(Order, "o1")
+        with pytest.raises(ZeroDivisionError), session.begin_nested():
+            order.pay(1 // 0)
+        savepoint = session.begin_nested()
+        order.pay()
+        savepoint.rollback()
+        session.commit()
+
+    assert any_shop.rows() == ["order.placed"]
+    assert any_shop.orders() == {"o1": (False, 1)}
+
+
+def test_a_version_written_in_a_rolled_back_savepoint_is_written_again(any_shop: Shop) -> None:
+    place(any_shop, "o1")
+    with any_shop.sessions() as session:
+        order = session.get_one(Order, "o1")
+        savepoint = session.begin_nested()
+        order.pay()
+        session.flush()
+        savepoint.rollback()
+        order.say_paid()
+        session.commit()
+
+    assert any_shop.places()[1:] == [("order.paid", "o1", 2, 0)]
+    assert any_shop.orders() == {"o1": (False, 2)}
+
+
+def test_a_version_written_in_a_released_savepoint_counts(shop: Shop) -> None:
+    place(shop, "o1")
+    with shop.sessions() as session:
+        order = session.get_one(Order, "o1")
+        with session.begin_nested():
+            order.pay()
+        order.say_paid()
+        session.commit()
+
+    assert shop.places()[1:] == [("order.paid", "o1", 2, 0), ("order.paid", "o1", 2, 1)]
+    assert shop.orders() == {"o1": (True, 2)}
+
+
+def test_only_the_inner_of_two_savepoints_is_undone(any_shop: Shop) -> None:
+    place(any_shop, "o1")
+    with any_shop.sessions() as session:
+        order = session.get_one(Order, "o1")
+        with session.begin_nested():
+            order.say_paid(1)
+            inner = session.begin_nested()
+            order.pay(2)
+            session.add(Order.place("o2"))
+            inner.rollback()
+        session.commit()
+
+    assert any_shop.places()[1:] == [("order.paid", "o1", 2, 0)]
+    assert any_shop.orders() == {"o1": (False, 2)}
+
+
+def test_the_outer_of_two_savepoints_undoes_what_the_inner_has_released(any_shop: Shop) -> None:
+    place(any_shop, "o1")
+    with any_shop.sessions() as session:
+        order = session.get_one(Order, "o1")
+        outer = session.begin_nested()
+        with session.begin_nested():
+            order.pay()
+        outer.rollback()
+        session.commit()
+
+    assert any_shop.rows() == ["order.placed"]
+    assert any_shop.orders() == {"o1": (False, 1)}
+
+
+def test_rolling_back_the_outer_savepoint_ends_an_inner_that_is_still_open(shop: Shop) -> None:
+    place(shop, "o1")
+    with shop.sessions() as session:
+        order = session.get_one(Order, "o1")
+        order.say_paid(1)
+        outer = session.begin_nested()
+        order.say_paid(2)
+        session.begin_nested()
+        order.pay(3)
+        outer.rollback()
+        session.commit()
+
+    assert shop.places()[1:] == [("order.paid", "o1", 2, 0)]
+
+
+def test_a_new_aggregate_of_a_rolled_back_savepoint_may_be_added_again(any_shop: Shop) -> None:
+    order = Order.place("o1")
+    with any_shop.sessions() as session:
+        savepoint = session.begin_nested()
+        session.add(order)
+        session.flush()
+        order.pay()
+        savepoint.rollback()
+        assert order.is_new
+        assert len(order.triggered_events) == 2
+        session.commit()
+        assert any_shop.rows() == []
+
+        session.add(order)
+        session.commit()
+
+    assert any_shop.places() == [("order.placed", "o1", 1, 0), ("order.paid", "o1", 1, 1)]
+    assert any_shop.orders() == {"o1": (True, 1)}
+
+
+def test_a_new_aggregate_never_flushed_in_a_rolled_back_savepoint_keeps_its_events(
+    shop: Shop,
+) -> None:
+    order = Order.place("o1")
+    with shop.sessions() as session:
+        savepoint = session.begin_nested()
+        session.add(order)
+        savepoint.rollback()
+        session.commit()
+        assert shop.rows() == []
+        session.add(order)
+        session.commit()
+
+    assert shop.places() == [("order.placed", "o1", 1, 0)]
+
+
+def test_a_flush_that_fails_in_a_savepoint_takes_its_events_and_no_others(any_shop: Shop) -> None:
+    place(any_shop, "o1", "o2")
+    with any_shop.sessions() as session:
+        order, other = session.get_one(Order, "o1"), session.get_one(Order, "o2")
+        order.say_paid(1)
+        with pytest.raises(IntegrityError), session.begin_nested():
+            other.pay(2)
+            order.pay(3)
+            session.execute(sa.insert(Note), [{"id": "n1", "text": "a"}, {"id": "n1", "text": "b"}])
+        session.commit()
+
+    assert any_shop.places()[2:] == [("order.paid", "o1", 2, 0)]
+    assert any_shop.orders() == {"o1": (False, 2), "o2": (False, 1)}
+
+
+def test_a_deferred_event_of_a_rolled_back_savepoint_is_never_built(shop: Shop) -> None:
+    place(shop, "o1")
+    built = []
+
+    def build() -> Happened:
+        built.append(1)
+        return Happened(aggregate_id="o1")
+
+    with shop.sessions() as session:
+        order = session.get_one(Order, "o1")
+        savepoint = session.begin_nested()
+        order.collect_event_later(build)
+        savepoint.rollback()
+        session.commit()
+
+    assert built == []
+    assert shop.rows() == ["order.placed"]
+
+
+def test_an_aggregate_loaded_again_inside_a_savepoint_is_still_known(shop: Shop) -> None:
+    with shop.sessions() as session:
+        ticket = Ticket(title="lamp")
+        ticket.open()
+        session.add(ticket)
+        with session.begin_nested():
+            session.flush()
+            session.expire(ticket)
+            assert ticket.title == "lamp"
+        session.commit()
+
+    assert [version for *_, version, _ in shop.places()] == [1]
+
+
+def test_a_savepoint_opened_by_hand_after_a_commit_starts_afresh(shop: Shop) -> None:
+    sessions = shop.attached(sessionmaker(shop.engine, expire_on_commit=False))
+    with sessions() as session:
+        order = Order.place("o1")
+        session.add(order)
+        session.commit()
+        savepoint = session.begin_nested()
+        order.pay()
+        savepoint.rollback()
+        session.commit()
+
+    assert shop.rows() == ["order.placed"]
