@@ -126,6 +126,11 @@ class InMemoryOutboxStore:
             row = self._rows.find_message(message_id)
             return None if row is None else row.entry()
 
+    def messages(self) -> list[OutboxMessage]:
+        """Return every committed message that is not yet purged, in order; for tests."""
+        with self.transactions.lock:
+            return [row.message for row in sorted(self._rows, key=lambda row: row.id)]
+
     def replay(self, message_ids: Sequence[str], *, out_of_order: bool = False) -> int:
         states = {OutboxStatus.FAILED} | ({OutboxStatus.SKIPPED} if out_of_order else set())
         with self.transactions.lock:
