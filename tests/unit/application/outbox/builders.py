@@ -1,0 +1,153 @@
+"""What the tests of the outbox path build their stories from."""
+
+import datetime as dt
+import itertools
+import time
+from collections.abc import Callable, Sequence
+
+import attrs
+
+from pragmatic_ddd.application.outbox import EagerOutboxPublisher
+from pragmatic_ddd.errors import OutboxStoreError
+from pragmatic_ddd.ports import (
+    ClaimedMessage,
+    Delivered,
+    FailedTry,
+    OutboxMessage,
+    Reservation,
+    StoredMessage,
+)
+from pragmatic_ddd_local import InMemoryOutboxStore
+
+DEADLINE = dt.timedelta(seconds=10)
+FAR_AWAY = 1e9
+
+_numbers = itertools.count(1)
+
+
+def seconds(number: float) -> dt.timedelta:
+    return dt.timedelta(seconds=number)
+
+
+def a_message(
+    message_id: str | None = None,
+    *,
+    of: str = "1",
+    version: int | None = 1,
+    event_type: str = "shop.order.paid",
+) -> OutboxMessage:
+    return OutboxMessage(
+        message_id=message_id or f"message-{next(_numbers)}",
+        aggregate_type="shop.order",
+        aggregate_id=of,
+        aggregate_version=version,
+        event_type=event_type,
+        payload=b"{}",
+    )
+
+
+def a_claim(
+    row: int = 1,
+    message: OutboxMessage | None = None,
+    *,
+    of: str = "1",
+    deadline: float = FAR_AWAY,
+    attempts: int = 0,
+    failures: int = 0,
+    taken_over: bool = False,
+) -> ClaimedMessage:
+    return ClaimedMessage(
+        id=row,
+        message=message or a_message(f"m{row}", of=of),
+        claim_token="token",
+        deadline=deadline,
+        attempts=attempts,
+        failures=failures,
+        taken_over=taken_over,
+    )
+
+
+def owned(row: int, *, of: str = "1") -> StoredMessage:
+    claim = a_claim(row, of=of)
+    return StoredMessage(id=row, message=claim.message, claim=claim)
+
+
+def unowned(row: int, *, of: str = "1") -> StoredMessage:
+    return StoredMessage(id=row, message=a_message(f"m{row}", of=of), claim=None)
+
+
+def eventually(condition: Callable[[], object], *, within: dt.timedelta = DEADLINE) -> None:
+    """Wait for what another thread is about to do; fail when it does not happen in time."""
+    deadline = time.monotonic() + within.total_seconds()
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.001)
+
+
+def push(eager: EagerOutboxPublisher, *messages: OutboxMessage) -> list[StoredMessage]:
+    """Do what a unit of work does: reserve, store, commit, announce."""
+    reservation = eager.reserve(len(messages))
+    stored = eager.store.store(messages, reservation=reservation)
+    eager.announce(stored, reservation)
+    return stored
+
+
+def store_owned(store: InMemoryOutboxStore, *messages: OutboxMessage) -> list[StoredMessage]:
+    """Store rows that another process is about to push."""
+    reservation = Reservation(claim_token="of another process", grace=seconds(30))
+    return store.store(messages, reservation=reservation)
+
+
+@attrs.define(eq=False)
+class WatchedStore(InMemoryOutboxStore):
+    """An outbox that remembers what was asked of it, and fails when it is told to.
+
+    Attributes:
+        calls: Method and number of rows, in order.
+        before: Called before each call to the outbox; may raise.
+    """
+
+    calls: list[tuple[str, int]] = attrs.field(factory=list, init=False)
+    before: Callable[[str], object] = attrs.field(default=lambda _: None, init=False)
+
+    def names(self) -> list[str]:
+        return [name for name, _ in self.calls]
+
+    def claim_pending(self, *, batch_size: int, lease: dt.timedelta) -> list[ClaimedMessage]:
+        self._note("claim_pending", batch_size)
+        return super(WatchedStore, self).claim_pending(batch_size=batch_size, lease=lease)
+
+    def claim(self, ids: Sequence[int], *, lease: dt.timedelta) -> list[ClaimedMessage]:
+        self._note("claim", len(ids))
+        return super(WatchedStore, self).claim(ids, lease=lease)
+
+    def mark_sent(self, delivered: Sequence[Delivered]) -> int:
+        self._note("mark_sent", len(delivered))
+        return super(WatchedStore, self).mark_sent(delivered)
+
+    def release(self, claimed: Sequence[ClaimedMessage]) -> int:
+        self._note("release", len(claimed))
+        return super(WatchedStore, self).release(claimed)
+
+    def retry_later(self, failed: Sequence[FailedTry]) -> int:
+        self._note("retry_later", len(failed))
+        return super(WatchedStore, self).retry_later(failed)
+
+    def mark_failed(self, failed: Sequence[FailedTry]) -> int:
+        self._note("mark_failed", len(failed))
+        return super(WatchedStore, self).mark_failed(failed)
+
+    def _note(self, name: str, rows: int) -> None:
+        self.calls.append((name, rows))
+        self.before(name)
+
+
+def failing(*names: str, times: int = 1) -> Callable[[str], None]:
+    """Let the next calls of these methods fail; for ``WatchedStore.before``."""
+    left = itertools.count(times, -1)
+
+    def before(name: str) -> None:
+        if name in names and next(left) > 0:
+            raise OutboxStoreError("the connection was lost")
+
+    return before
