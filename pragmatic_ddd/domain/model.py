@@ -18,14 +18,16 @@ class MutableModel:
     """
 
     def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        if not _is_declarative(cls):
-            attrs.define(slots=False, eq=False, kw_only=True)(cls)
-        elif not _is_declarative(_maker(cls)):
+        is_declarative = _is_declarative(cls)
+        # Asked before SQLAlchemy maps the class, and wraps whatever constructor it finds.
+        if is_declarative and not _is_declarative(_maker(cls)):
             raise TypeError(
                 f"{cls.__name__}: put the declarative base first, as in "
                 f"class {cls.__name__}(Base, AggregateRoot): its constructor takes the columns"
             )
+        super().__init_subclass__()
+        if not is_declarative:
+            attrs.define(slots=False, eq=False, kw_only=True)(cls)
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(attrs.field,))

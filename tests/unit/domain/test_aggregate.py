@@ -1,0 +1,178 @@
+import gc
+import uuid
+import weakref
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from pragmatic_ddd.domain import AggregateRoot, DomainEvent
+from pragmatic_ddd.errors import ForeignEventError
+
+
+class OrderPaid(DomainEvent, name="shop.order.paid"):
+    total: Decimal = Decimal(1)
+
+
+class Order(AggregateRoot, name="shop.order"):
+    paid: bool = False
+
+
+class ExpressOrder(Order):
+    pass
+
+
+class Nameless(AggregateRoot):
+    pass
+
+
+def a_payment(of: str = "1") -> OrderPaid:
+    return OrderPaid(aggregate_id=of)
+
+
+def events_of(order: AggregateRoot) -> list[DomainEvent]:
+    return order.triggered_events.drain()
+
+
+def test_a_name_is_inherited_by_subclasses() -> None:
+    assert Order.aggregate_name == ExpressOrder.aggregate_name == "shop.order"
+    assert Nameless.aggregate_name == ""
+
+
+def test_a_name_must_be_fit_to_be_stored() -> None:
+    with pytest.raises(TypeError, match="Wrong"):
+
+        class Wrong(AggregateRoot, name="shop order"):
+            pass
+
+
+def test_events_are_collected_in_order() -> None:
+    order = Order(id="1")
+    first, second = a_payment(), a_payment()
+
+    order.collect_event(first)
+    order.collect_event(second)
+
+    assert len(order.triggered_events) == 2
+    assert events_of(order) == [first, second]
+    assert events_of(order) == []
+
+
+def test_an_event_notes_the_operation_that_caused_it() -> None:
+    order = Order(id="1")
+
+    order.collect_event(a_payment(), operation="pay-by-card")
+
+    assert [event.operation_code for event in events_of(order)] == ["pay-by-card"]
+
+
+@pytest.mark.parametrize("identity", [7, uuid.UUID(int=7), "7"])
+def test_an_id_of_another_type_is_compared_as_text(identity: object) -> None:
+    order = Order(id=identity)
+
+    order.collect_event(a_payment(of=str(identity)))
+
+    assert len(order.triggered_events) == 1
+
+
+@pytest.mark.parametrize("identity", ["2", None, 11])
+def test_an_event_of_another_aggregate_is_refused(identity: object) -> None:
+    order = Order(id=identity)
+
+    with pytest.raises(ForeignEventError) as refusal:
+        order.collect_event(a_payment(of="1"))
+
+    assert refusal.value.aggregate_name == "shop.order"
+    assert refusal.value.event_aggregate_id == "1"
+    assert "shop.order.paid" in str(refusal.value)
+    assert len(order.triggered_events) == 0
+
+
+def test_what_is_no_event_is_refused() -> None:
+    order = Order(id="1")
+
+    with pytest.raises(TypeError, match="no DomainEvent"):
+        order.collect_event("paid")  # type: ignore[arg-type]  # the mistake
+    assert len(order.triggered_events) == 0
+
+
+def test_an_aggregate_without_a_name_raises_no_events() -> None:
+    nameless = Nameless(id="1")
+
+    with pytest.raises(TypeError, match="has no name"):
+        nameless.collect_event(a_payment())
+    with pytest.raises(TypeError, match="has no name"):
+        nameless.collect_event_later(a_payment)
+
+
+def test_a_deferred_event_is_built_when_it_is_drained() -> None:
+    order = Order(id=None)
+    order.collect_event_later(lambda: a_payment(of=str(order.id)))
+    order.id = 42
+
+    [event] = events_of(order)
+
+    assert event.aggregate_id == "42"
+
+
+def test_a_deferred_event_of_another_aggregate_is_refused_and_kept() -> None:
+    order = Order(id="1")
+    order.collect_event_later(lambda: a_payment(of="2"))
+
+    with pytest.raises(ForeignEventError):
+        events_of(order)
+    assert len(order.triggered_events) == 1
+
+
+def test_an_instance_that_was_made_without_its_constructor_collects_events() -> None:
+    loaded = object.__new__(Order)
+    loaded.id = "1"
+
+    loaded.collect_event(a_payment())
+
+    assert len(loaded.triggered_events) == 1
+
+
+def test_an_aggregate_is_new_until_it_has_a_version() -> None:
+    order = Order(id="1")
+    assert order.is_new
+
+    order.version = 1
+
+    assert not order.is_new
+
+
+def test_an_observer_is_told_before_each_event() -> None:
+    order = Order(id="1")
+    seen: list[tuple[AggregateRoot, int]] = []
+    order.observe_collection(lambda one: seen.append((one, len(one.triggered_events))))
+
+    order.collect_event(a_payment())
+    order.collect_event_later(a_payment)
+    with pytest.raises(ForeignEventError):
+        order.collect_event(a_payment(of="2"))
+    order.observe_collection(None)
+    order.collect_event(a_payment())
+
+    assert seen == [(order, 0), (order, 1)]
+
+
+def test_an_aggregate_with_events_can_be_forgotten() -> None:
+    order = Order(id="1")
+    order.collect_event(a_payment())
+    forgotten = weakref.ref(order)
+
+    del order
+    gc.collect()
+
+    assert forgotten() is None
+
+
+def test_a_subclass_may_narrow_its_id() -> None:
+    class Invoice(AggregateRoot, name="shop.invoice"):
+        id: int
+
+    arguments: dict[str, Any] = {}
+    with pytest.raises(TypeError, match="id"):
+        Invoice(**arguments)
+    assert Invoice(id=5).id == 5
