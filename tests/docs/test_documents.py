@@ -36,7 +36,11 @@ def test_the_code_of_a_page_runs_and_prints_what_it_says(
     page: Path, services: list[str], tmp_path: Path
 ) -> None:
     library = servers.rocketmq_library()
-    environment = os.environ | {"PYTHONPATH": str(_ROOT)}
+    environment = os.environ | {
+        "PYTHONPATH": str(_ROOT),
+        "NAME_SERVER": servers.rocketmq_name_server(),
+        "ROCKETMQ_CLIENT_LOG_DIR": str(tmp_path),
+    }
     if library is not None:
         environment["PRAGMATIC_DDD_ROCKETMQ_LIBRARY"] = str(library)
 
