@@ -1,8 +1,8 @@
-"""Event serialization with orjson."""
+"""Event serialization with orjson and cattrs."""
 
+from pragmatic_ddd_orjson.converter import TextFormat, ValueCodecs
 from pragmatic_ddd_orjson.event_types import EventTypeRegistry, Upcaster
 from pragmatic_ddd_orjson.serializer import OrjsonEventSerializer
-from pragmatic_ddd_orjson.value_codecs import TextFormat, ValueCodecs
 
 __all__ = [
     "EventTypeRegistry",

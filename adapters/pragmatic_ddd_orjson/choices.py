@@ -1,106 +1,72 @@
-"""Codecs of enums and literals: a closed set of values, written by value."""
+"""Hooks of enums and literals: a closed set of values, written by value."""
 
 import enum
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
 
-from pragmatic_ddd_orjson.codec import Codec, UnfitError, unexpected
+from pragmatic_ddd_orjson.hooks import Hooks, UnfitError, unexpected
 from pragmatic_ddd_orjson.scalars import SCALARS
 
 
-def enum_codec(kind: type[enum.Enum]) -> Codec:
-    """Return the codec of an enum: members by their value, flags by their number."""
-    if issubclass(kind, enum.Flag):
-        return _flag_codec(kind)
-    values = {member: _encoded(member.value, f"member {member.name}") for member in kind}
-    encode = _lookup(values, kind)
-    decode = _reverse_lookup(values, kind.__name__)
-    return Codec(encode, decode, as_key=_key_codec(values, encode, kind.__name__))
+def enum_hooks(kind: type[enum.Enum], *, as_keys: bool = False) -> Hooks:
+    """Return the hooks of an enum: members by their value, flags by their number."""
+    encoded: dict[tuple[type, object], object] = {(kind, each): _encoded(each) for each in kind}
+    if as_keys:
+        if issubclass(kind, enum.Flag) or not all(type(e) in (str, int) for e in encoded.values()):
+            raise UnfitError(f"{kind!r} cannot be a key in JSON")
+        encoded = {member: str(each) for member, each in encoded.items()}
+    elif issubclass(kind, enum.Flag):
+        return _flag_hooks(kind)
+    return _choice_hooks(encoded, kind.__name__)
 
 
-def literal_codec(choices: Iterable[object]) -> Codec:
-    """Return the codec of a ``Literal``; 1, True and an enum's member stay apart."""
-    values = {(type(choice), choice): _literal(choice) for choice in choices}
-    name = f"one of {[choice for _, choice in values]}"
-    back = _by_encoded([(choice, encoded) for (_, choice), encoded in values.items()], name)
+def literal_hooks(choices: Iterable[object]) -> Hooks:
+    """Return the hooks of a ``Literal``; 1, True and an enum's member stay apart."""
+    encoded = {(type(choice), choice): _encoded(choice) for choice in choices}
+    return _choice_hooks(encoded, f"one of {[choice for _, choice in encoded]}")
 
-    def encode(value: object) -> object:
+
+def _encoded(choice: object) -> object:
+    value = choice.value if isinstance(choice, enum.Enum) else choice
+    hooks = SCALARS.get(type(value))
+    if hooks is None:
+        raise UnfitError(f"the value of {choice!r} is neither text nor a number")
+    return hooks.write(value)
+
+
+def _choice_hooks(encoded: dict[tuple[type, object], object], name: str) -> Hooks:
+    choices = {(type(each), each): choice for (_, choice), each in encoded.items()}
+    if len(choices) < len(encoded):
+        raise UnfitError(f"two values of {name} look the same in JSON")
+
+    def write(value: object) -> object:
         try:
-            return values[type(value), value]
-        except (KeyError, TypeError):
-            raise unexpected(value, name) from None
+            return encoded[type(value), value]
+        except (KeyError, TypeError):  # a list or a dict has no hash
+            return unexpected(value, name)
 
-    def decode(raw: object) -> object:
+    def read(raw: object, _: object) -> object:
         try:
-            return back[type(raw), raw]
+            return choices[type(raw), raw]
         except (KeyError, TypeError):
             raise unexpected(raw, name) from None
 
-    return Codec(encode, decode)
+    return Hooks(write, read)
 
 
-def _literal(choice: object) -> object:
-    return _encoded(choice.value if isinstance(choice, enum.Enum) else choice, "a literal")
-
-
-def _encoded(value: object, owner: str) -> object:
-    codec = SCALARS.get(type(value))
-    if codec is None:
-        raise UnfitError(f"the value of {owner}, {value!r}, is neither text nor a number")
-    return codec.encode(value)
-
-
-def _lookup(values: dict[Any, object], kind: type[enum.Enum]) -> Callable[[object], object]:
-    def encode(value: object) -> object:
-        if type(value) is not kind:
-            raise unexpected(value, kind.__name__)
-        return values[value]
-
-    return encode
-
-
-def _reverse_lookup(values: dict[Any, object], name: str) -> Callable[[object], object]:
-    back = _by_encoded(list(values.items()), name)
-
-    def decode(raw: object) -> object:
-        try:
-            return back[type(raw), raw]
-        except (KeyError, TypeError):  # a list or an object has no hash
-            raise UnfitError(f"{raw!r:.60} is no value of {name}") from None
-
-    return decode
-
-
-def _by_encoded(
-    values: list[tuple[object, object]], name: str
-) -> dict[tuple[type, object], object]:
-    back = {(type(encoded), encoded): value for value, encoded in values}
-    if len(back) < len(values):
-        raise UnfitError(f"two values of {name} look the same in JSON")
-    return back
-
-
-def _key_codec(
-    values: dict[Any, object], encode: Callable[[object], object], name: str
-) -> Codec | None:
-    if not all(type(encoded) in (str, int) for encoded in values.values()):
-        return None
-    decode = _reverse_lookup({value: str(encoded) for value, encoded in values.items()}, name)
-    return Codec(lambda value: str(encode(value)), decode)
-
-
-def _flag_codec(kind: type[enum.Flag]) -> Codec:
+def _flag_hooks(kind: type[enum.Flag]) -> Hooks:
     number = SCALARS[int]
 
-    def encode(value: object) -> object:
-        if not isinstance(value, kind):
-            raise unexpected(value, kind.__name__)
-        return number.encode(value.value)
+    def write(value: object) -> object:
+        return (
+            number.write(value.value)
+            if isinstance(value, kind)
+            else unexpected(value, kind.__name__)
+        )
 
-    def decode(raw: object) -> object:
+    def read(raw: object, _: object) -> object:
         try:
-            return kind(number.decode(raw))
+            return kind(number.read(raw, int))
         except ValueError as error:
             raise UnfitError(str(error)) from error
 
-    return Codec(encode, decode)
+    return Hooks(write, read)

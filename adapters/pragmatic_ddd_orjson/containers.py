@@ -1,146 +1,144 @@
-"""Codecs of containers: list, tuple, set, frozenset, dict; and of plain JSON."""
+"""Hooks of containers: list, tuple, set, frozenset, dict; and of plain JSON."""
 
-from collections.abc import Callable, Iterable, Sequence
+import typing
+from collections.abc import Callable
 from typing import Any
 
-import orjson
+import attrs
+from cattrs import BaseValidationError, Converter, IterableValidationError, IterableValidationNote
+from cattrs.cols import list_structure_factory
+from cattrs.gen import make_mapping_structure_fn
 
-from pragmatic_ddd_orjson.codec import Codec, Conversion, UnfitError, unexpected
-from pragmatic_ddd_orjson.scalars import encode_bool, encode_float, encode_none, encode_str
+from pragmatic_ddd_orjson.hooks import (
+    Annotation,
+    Entries,
+    Hooks,
+    UnfitError,
+    owner_of,
+    unexpected,
+)
+from pragmatic_ddd_orjson.scalars import SCALARS
 
-_LEAST_INTEGER, _LARGEST_INTEGER = -(2**63), 2**64 - 1
-
-
-def list_codec(item: Codec) -> Codec:
-    """Return the codec of ``list[item]``."""
-    return Codec(_encode_items(list, item.encode), _decode_items(list, item.decode))
-
-
-def tuple_codec(item: Codec) -> Codec:
-    """Return the codec of ``tuple[item, ...]``."""
-    return Codec(_encode_items(tuple, item.encode), _decode_items(tuple, item.decode))
-
-
-def set_codec(kind: type, item: Codec) -> Codec:
-    """Return the codec of ``set[item]`` or ``frozenset[item]``: equal sets, equal bytes."""
-    encode_items = _encode_items(kind, item.encode)
-    return Codec(lambda value: _sorted(encode_items(value)), _decode_items(kind, item.decode))
+CONTAINERS = (list, tuple, set, frozenset, dict)
+_Items = Any  # a container, once its type is checked
+_Write = Callable[[Any], Any]
 
 
-def row_codec(items: Sequence[Codec]) -> Codec:
-    """Return the codec of ``tuple[first, second]``."""
-    encoders = [item.encode for item in items]
-    decoders = [item.decode for item in items]
+@attrs.frozen
+class Key:
+    """What a dict's keys are annotated with. JSON has text only, so their hooks are others."""
 
-    def encode(value: object) -> list[object]:
-        if type(value) is not tuple:
-            raise unexpected(value, "tuple")
-        return _each(encoders, value)
+    annotation: Annotation
 
-    def decode(raw: object) -> object:
+
+def container_hooks(annotation: Annotation, converter: Converter) -> Hooks:
+    """Return the hooks of ``list[int]``, ``tuple[int, str]``, ``dict[str, int]`` or such."""
+    kind, arguments = owner_of(annotation), typing.get_args(annotation)
+    if kind is dict:
+        return _dict_hooks(converter, *(arguments or (str, Any)))
+    if kind is tuple and annotation is not tuple and arguments[1:] != (Ellipsis,):
+        return _row_hooks(converter, arguments)
+    return _items_hooks(converter, kind, arguments[0] if arguments else Any)
+
+
+def checked_hooks(annotation: Annotation, converter: Converter, segment: str) -> Hooks:
+    """Return the hooks of a part; an error says which part it is."""
+    try:
+        write = converter.get_unstructure_hook(annotation)
+        return Hooks(write, converter.get_structure_hook(annotation))
+    except UnfitError as error:
+        raise error.at(segment)  # noqa: B904  # the same error, further out
+
+
+def _items_hooks(converter: Converter, kind: Callable[[Any], Any], item: Annotation) -> Hooks:
+    name = getattr(kind, "__name__", "")
+    write_item = checked_hooks(item, converter, "[]").write
+    read_items = list_structure_factory(list[item], converter)
+    arranged = _sorted if kind in (set, frozenset) else list
+
+    def write(value: _Items) -> object:
+        if type(value) is not kind:
+            return unexpected(value, name)
+        return arranged([write_item(each) for each in value])
+
+    def read(raw: object, _: object) -> object:
         if type(raw) is not list:
-            raise unexpected(raw, "tuple")
-        return tuple(_each(decoders, raw))
+            raise unexpected(raw, name)
+        items = read_items(raw, list)
+        return items if kind is list else kind(items)
 
-    return Codec(encode, decode)
+    return Hooks(write, read)
 
 
-def dict_codec(key: Codec, item: Codec) -> Codec:
-    """Return the codec of ``dict[key, item]``; the order of insertion is kept."""
-    return Codec(
-        _convert_entries(key.encode, item.encode), _convert_entries(key.decode, item.decode)
+def _row_hooks(converter: Converter, items: tuple[Annotation, ...]) -> Hooks:
+    parts = [checked_hooks(each, converter, f"[{i}]") for i, each in enumerate(items)]
+    expected = f"tuple of {len(parts)} items"
+
+    def write(value: _Items) -> object:
+        if type(value) is not tuple or len(value) != len(parts):
+            return unexpected(value, expected)
+        return [part.write(each) for part, each in zip(parts, value, strict=True)]
+
+    def read(raw: object, _: object) -> object:
+        if type(raw) is not list or len(raw) != len(parts):
+            raise unexpected(raw, expected)
+        row: list[object] = []
+        try:
+            for part, annotation, each in zip(parts, items, raw, strict=True):
+                row.append(part.read(each, annotation))
+        except (UnfitError, BaseValidationError) as error:
+            error.add_note(IterableValidationNote("in a tuple", len(row), tuple))
+            raise IterableValidationError("in a tuple", [error], tuple) from error
+        return tuple(row)
+
+    return Hooks(write, read)
+
+
+def _dict_hooks(converter: Converter, key: Annotation, item: Annotation) -> Hooks:
+    write_key = checked_hooks(Key(key), converter, "[key]").write
+    write_item = checked_hooks(item, converter, "[]").write
+    read_entries = make_mapping_structure_fn(
+        dict[key, item], converter, key_type=Key(key), val_type=item
     )
 
-
-def plain_codec() -> Codec:
-    """Return the codec of ``Any``: what JSON itself has, and nothing that looks like it."""
-    return Codec(_encode_plain, lambda raw: raw)
-
-
-def _encode_items(kind: type, encode: Conversion) -> Callable[[Any], list[object]]:
-    def encode_items(value: Iterable[object]) -> list[object]:
-        if type(value) is not kind:
-            raise unexpected(value, kind.__name__)
-        return _all(encode, value)
-
-    return encode_items
-
-
-def _decode_items(kind: Callable[[list[object]], Any], decode: Conversion) -> Conversion:
-    def decode_items(raw: object) -> object:
-        if type(raw) is not list:
-            raise unexpected(raw, "list")
-        return kind(_all(decode, raw))
-
-    return decode_items
-
-
-def _all(convert: Conversion, items: Iterable[object]) -> list[object]:
-    converted: list[object] = []
-    try:
-        for item in items:
-            converted.append(convert(item))  # noqa: PERF401  # its length is the index
-    except UnfitError as error:
-        raise error.at(f"[{len(converted)}]")  # noqa: B904  # the same error, further out
-    return converted
-
-
-def _each(converters: Sequence[Conversion], items: Sequence[object]) -> list[object]:
-    if len(items) != len(converters):
-        raise UnfitError(f"{len(items)} items instead of {len(converters)}")
-    converted: list[object] = []
-    try:
-        for convert, item in zip(converters, items, strict=True):
-            converted.append(convert(item))
-    except UnfitError as error:
-        raise error.at(f"[{len(converted)}]")  # noqa: B904  # the same error, further out
-    return converted
-
-
-def _convert_entries(convert_key: Conversion, convert: Conversion) -> Conversion:
-    def convert_entries(value: object) -> dict[Any, object]:
+    def write(value: _Items) -> object:
         if type(value) is not dict:
-            raise unexpected(value, "dict")
-        converted: dict[Any, object] = {}
-        for key, item in value.items():
-            try:
-                converted[convert_key(key)] = convert(item)
-            except UnfitError as error:
-                raise error.at(f"[{key!a:.60}]")  # noqa: B904  # the same error, further out
-        return converted
+            return unexpected(value, "dict")
+        return _entries(value, write_key, write_item)
 
-    return convert_entries
+    def read(raw: object, _: object) -> object:
+        if type(raw) is not dict:
+            raise unexpected(raw, "dict")
+        return read_entries(raw, dict)
+
+    return Hooks(write, read)
 
 
 def _sorted(items: list[Any]) -> list[Any]:
     try:
         return sorted(items)
     except TypeError:
-        return sorted(items, key=orjson.dumps)
+        return sorted(items, key=repr)
 
 
-def _encode_plain(value: object) -> object:
-    if type(value) is list:
-        return _all(_encode_plain, value)
-    if type(value) is dict:
-        return _encode_plain_entries(value)
-    encode = _PLAIN.get(type(value))
-    if encode is None:
-        raise unexpected(value, "something that JSON has: annotate the field with its type")
-    return encode(value)
+def _entries(value: dict[Any, Any], write_key: _Write, write_item: _Write) -> Entries:
+    entries = Entries({write_key(key): write_item(item) for key, item in value.items()})
+    entries.keys_before = list(value)
+    return entries
 
 
-def _encode_plain_int(value: int) -> int:
-    if not _LEAST_INTEGER <= value <= _LARGEST_INTEGER:
-        raise UnfitError("more than 64 bits: annotate the field as int")
-    return value
+def _write_plain(value: Any) -> object:  # noqa: ANN401  # whatever there is
+    kind = type(value)
+    if kind is list:
+        return [_write_plain(item) for item in value]
+    if kind is dict:
+        return _entries(value, SCALARS[str].write, _write_plain)
+    if kind in (str, bool, float, type(None)):
+        return SCALARS[kind].write(value)
+    if kind is int and -(2**63) <= value < 2**64:
+        return value
+    return unexpected(value, "something that JSON has: annotate the field with its type")
 
 
-_encode_plain_entries = _convert_entries(encode_str, _encode_plain)
-_PLAIN: dict[type, Conversion] = {
-    str: encode_str,
-    bool: encode_bool,
-    int: _encode_plain_int,
-    float: encode_float,
-    type(None): encode_none,
-}
+# what JSON itself has, and nothing that looks like it
+PLAIN: dict[Any, Hooks] = dict.fromkeys((Any, object), Hooks(_write_plain, lambda raw, _: raw))

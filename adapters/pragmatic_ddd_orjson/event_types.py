@@ -11,8 +11,8 @@ import attrs
 
 from pragmatic_ddd.domain import DomainEvent
 from pragmatic_ddd.errors import EventTypeError, UnknownEventTypeError
-from pragmatic_ddd_orjson.codec import UnfitError
-from pragmatic_ddd_orjson.value_codecs import ValueCodecs
+from pragmatic_ddd_orjson.converter import ValueCodecs
+from pragmatic_ddd_orjson.hooks import UnfitError
 
 # Takes the payload of one version, as plain JSON, and returns that of the next one.
 Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
@@ -120,8 +120,8 @@ class EventTypeRegistry:
         if not event_type.event_type:
             raise EventTypeError(f"{event_type.__qualname__} has no name, so it is never raised")
         try:
-            self.codecs.of(event_type)
+            self.codecs.hooks(event_type)
         except UnfitError as error:
             raise EventTypeError(
-                f"{event_type.__qualname__}, field {error.path or '(all)'}: {error.reason}"
+                f"{event_type.__qualname__}, field {error.path[1:] or '(all)'}: {error.reason}"
             ) from error

@@ -1,4 +1,4 @@
-"""Codecs of values without parts: text, numbers, times, ids, bytes.
+"""Hooks of values without parts: text, numbers, times, ids, bytes.
 
     str, bool, float    as JSON has them
     int                 a JSON number up to 53 bits, which every reader keeps exactly; else text
@@ -15,25 +15,23 @@ annotated class. An aware datetime comes back with its offset instead of its zon
 """
 
 import base64
-import binascii
 import datetime as dt
 import math
 import re
 import uuid
 from collections.abc import Callable
-from decimal import Decimal, InvalidOperation
-from typing import Any, TypeVar
+from decimal import Decimal
+from typing import Any
 
-from pragmatic_ddd_orjson.codec import Codec, UnfitError, unexpected
+from pragmatic_ddd_orjson.hooks import Hooks, UnfitError, unexpected
 
-T = TypeVar("T")
 _EXACT_EVERYWHERE = 2**53 - 1
 _INTEGER = re.compile(r"-?[0-9]+")
 _SECONDS = re.compile(r"(-?)PT([0-9]+)(?:\.([0-9]{1,6}))?S")
 
 
-def text_codec(kind: type, write: Callable[[Any], str], read: Callable[[str], Any]) -> Codec:
-    """Return the codec of a class whose values have one exact text.
+def text_hooks(kind: type, write: Callable[[Any], str], read: Callable[[str], Any]) -> Hooks:
+    """Return the hooks of a class whose values have one exact text.
 
     Args:
         kind: The class.
@@ -41,134 +39,84 @@ def text_codec(kind: type, write: Callable[[Any], str], read: Callable[[str], An
         read: From that text to an equal value; ``ValueError`` refuses the text.
     """
 
-    def encode(value: object) -> str:
-        if type(value) is kind:
-            return _reasoned(write, value)
-        if isinstance(value, kind):
-            text = _reasoned(write, value)
-            if _reasoned(read, text) == value:
-                return text
-        raise unexpected(value, kind.__name__)
+    def write_text(value: object) -> object:
+        if not isinstance(value, kind):
+            return unexpected(value, kind.__name__)
+        try:
+            text = write(value)
+            is_exact = type(value) is kind or read(text) == value
+        except (ValueError, ArithmeticError) as error:
+            return UnfitError(str(error))
+        return text if is_exact else unexpected(value, kind.__name__)
 
-    def decode(raw: object) -> object:
+    def read_text(raw: object, _: object) -> object:
         if type(raw) is not str:
             raise unexpected(raw, f"the text of a {kind.__name__}")
-        return _reasoned(read, raw)
-
-    codec = Codec(encode, decode)
-    return Codec(encode, decode, as_key=codec)
-
-
-def encode_str(value: object) -> str:
-    """Return the text itself, if UTF-8 has it."""
-    if type(value) is not str:
-        raise unexpected(value, "str")
-    if not value.isascii():
         try:
-            value.encode()
-        except UnicodeEncodeError as error:
-            raise UnfitError(f"{value!a:.60} has half of a surrogate pair") from error
-    return value
+            return read(raw)
+        except (ValueError, ArithmeticError) as error:
+            raise UnfitError(f"{raw!r:.60} is no {kind.__name__}: {error}") from error
+
+    return Hooks(write_text, read_text)
 
 
-def encode_int(value: object) -> int | str:
-    """Return the number, or its digits where a reader might lose some of them."""
+def _exact_hooks(kind: type) -> Hooks:
+    def write(value: object) -> object:
+        return value if type(value) is kind else unexpected(value, kind.__name__)
+
+    def read(raw: object, _: object) -> object:
+        if type(raw) is kind:
+            return raw
+        raise unexpected(raw, kind.__name__)
+
+    return Hooks(write, read)
+
+
+def _write_int(value: object) -> object:
+    if type(value) is int and -_EXACT_EVERYWHERE <= value <= _EXACT_EVERYWHERE:
+        return value
+    return _write_digits(value)
+
+
+def _write_digits(value: object) -> object:
     if type(value) is not int:
-        raise unexpected(value, "int")
-    if -_EXACT_EVERYWHERE <= value <= _EXACT_EVERYWHERE:
-        return value
-    return _digits(value)
+        return unexpected(value, "int")
+    try:
+        return str(value)
+    except ValueError as error:  # thousands of digits
+        return UnfitError(str(error))
 
 
-def encode_float(value: object) -> float | str:
-    """Return a finite number. Python's type checkers let an ``int`` in: it stays one."""
-    if type(value) is float:
-        if not math.isfinite(value):
-            raise UnfitError(f"{value} is no number that JSON has")
-        return value
-    if type(value) is int:
-        return encode_int(value)
-    raise unexpected(value, "float")
-
-
-def encode_bool(value: object) -> bool:
-    """Return a truth value."""
-    if type(value) is not bool:
-        raise unexpected(value, "bool")
-    return value
-
-
-def encode_none(value: object) -> None:
-    """Return nothing, for nothing."""
-    if value is not None:
-        raise unexpected(value, "None")
-
-
-def _decode_str(raw: object) -> str:
-    if type(raw) is not str:
-        raise unexpected(raw, "str")
-    return raw
-
-
-def _decode_int(raw: object) -> int:
+def _read_int(raw: object, _: object) -> int:
     if type(raw) is int:
         return raw
     if type(raw) is str and _INTEGER.fullmatch(raw):
-        return _reasoned(int, raw)
+        try:
+            return int(raw)
+        except ValueError as error:  # thousands of digits
+            raise UnfitError(str(error)) from error
     raise unexpected(raw, "int")
 
 
-def _decode_float(raw: object) -> float:
-    if type(raw) is float:
-        return raw
-    return _decode_int(raw)
+def _write_float(value: object) -> object:
+    if type(value) is not float:  # type checkers let an int in: it stays one
+        return _write_int(value) if type(value) is int else unexpected(value, "float")
+    return value if math.isfinite(value) else UnfitError(f"{value} is no number that JSON has")
 
 
-def _digits(value: object) -> str:
-    if type(value) is not int:
-        raise unexpected(value, "int")
-    return _reasoned(str, value)
+def _read_float(raw: object, kind: object) -> float:
+    return raw if type(raw) is float else _read_int(raw, kind)
 
 
-def _decode_digits(raw: str) -> int:
-    if not _INTEGER.fullmatch(raw):
-        raise unexpected(raw, "the digits of an int")
-    return _reasoned(int, raw)
-
-
-def _reasoned(convert: Callable[[Any], T], value: object) -> T:
-    try:
-        return convert(value)
-    except (ValueError, ArithmeticError) as error:
-        raise UnfitError(str(error)) from error
-
-
-def _write_decimal(value: Decimal) -> str:
+def _finite(value: Decimal) -> Decimal:
     if not value.is_finite():
         raise ValueError(f"{value} is no number")
-    return str(value)
-
-
-def _read_decimal(text: str) -> Decimal:
-    try:
-        value = Decimal(text)
-    except InvalidOperation as error:
-        raise ValueError(f"{text!r:.60} is no decimal number") from error
-    if not value.is_finite():
-        raise ValueError(f"{text!r:.60} is no number")
     return value
 
 
-def _write_datetime(value: dt.datetime) -> str:
+def _aware(value: dt.datetime) -> dt.datetime:
     if value.utcoffset() is None:
         raise ValueError(f"{value.isoformat()} has no time zone: what instant is it?")
-    return value.isoformat()
-
-
-def _read_datetime(text: str) -> dt.datetime:
-    value = dt.datetime.fromisoformat(text)
-    if value.utcoffset() is None:
-        raise ValueError(f"{text!r} has no time zone")
     return value
 
 
@@ -187,45 +135,36 @@ def _write_timedelta(value: dt.timedelta) -> str:
 def _read_timedelta(text: str) -> dt.timedelta:
     match = _SECONDS.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r:.60} is no duration in seconds, such as PT90.5S")
+        raise ValueError("not in seconds, such as PT90.5S")
     sign, seconds, fraction = match.groups()
     microseconds = int(seconds) * 1_000_000 + int((fraction or "").ljust(6, "0"))
     return dt.timedelta(microseconds=-microseconds if sign else microseconds)
 
 
-def _encode_bytes(value: object) -> str:
-    if type(value) is not bytes:
-        raise unexpected(value, "bytes")
-    return base64.b64encode(value).decode("ascii")
+def _read_bytes(text: str) -> bytes:
+    return base64.b64decode(text, validate=True)
 
 
-def _decode_bytes(raw: object) -> bytes:
-    if type(raw) is not str:
-        raise unexpected(raw, "base64")
-    try:
-        return base64.b64decode(raw, validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise unexpected(raw, "base64") from error
-
-
-def _scalars() -> dict[object, Codec]:
-    text = Codec(encode_str, _decode_str)
-    nothing = Codec(encode_none, encode_none)
-    return {
-        str: Codec(encode_str, _decode_str, as_key=text),
-        bool: Codec(encode_bool, encode_bool),
-        int: Codec(encode_int, _decode_int, as_key=Codec(_digits, _decode_digits)),
-        float: Codec(encode_float, _decode_float),
-        bytes: Codec(_encode_bytes, _decode_bytes),
-        None: nothing,
-        type(None): nothing,
-        Decimal: text_codec(Decimal, _write_decimal, _read_decimal),
-        dt.datetime: text_codec(dt.datetime, _write_datetime, _read_datetime),
-        dt.date: text_codec(dt.date, dt.date.isoformat, dt.date.fromisoformat),
-        dt.time: text_codec(dt.time, _write_time, dt.time.fromisoformat),
-        dt.timedelta: text_codec(dt.timedelta, _write_timedelta, _read_timedelta),
-        uuid.UUID: text_codec(uuid.UUID, str, uuid.UUID),
-    }
-
-
-SCALARS = _scalars()
+TEXTS: dict[Any, Hooks] = {
+    str: _exact_hooks(str),
+    Decimal: text_hooks(Decimal, lambda v: str(_finite(v)), lambda text: _finite(Decimal(text))),
+    dt.datetime: text_hooks(
+        dt.datetime,
+        lambda value: _aware(value).isoformat(),
+        lambda text: _aware(dt.datetime.fromisoformat(text)),
+    ),
+    dt.date: text_hooks(dt.date, dt.date.isoformat, dt.date.fromisoformat),
+    dt.time: text_hooks(dt.time, _write_time, dt.time.fromisoformat),
+    dt.timedelta: text_hooks(dt.timedelta, _write_timedelta, _read_timedelta),
+    uuid.UUID: text_hooks(uuid.UUID, str, uuid.UUID),
+}
+SCALARS: dict[Any, Hooks] = {
+    **TEXTS,
+    bool: _exact_hooks(bool),
+    int: Hooks(_write_int, _read_int),
+    float: Hooks(_write_float, _read_float),
+    bytes: text_hooks(bytes, lambda value: base64.b64encode(value).decode(), _read_bytes),
+    None: _exact_hooks(type(None)),
+    type(None): _exact_hooks(type(None)),
+}
+KEYS: dict[Any, Hooks] = {**TEXTS, int: Hooks(_write_digits, _read_int)}

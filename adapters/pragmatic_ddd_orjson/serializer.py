@@ -1,14 +1,16 @@
-"""Events as JSON, written and read by orjson: exact, checked, and driven by annotations."""
+"""Events as JSON, by orjson and cattrs: exact, checked, and driven by annotations."""
 
 from typing import Any
 
 import attrs
 import orjson
+from cattrs import BaseValidationError
 
 from pragmatic_ddd.domain import DomainEvent
 from pragmatic_ddd.errors import EventDeserializationError, EventSerializationError
-from pragmatic_ddd_orjson.codec import UnfitError
 from pragmatic_ddd_orjson.event_types import EventTypeRegistry
+from pragmatic_ddd_orjson.hooks import UnfitError
+from pragmatic_ddd_orjson.paths import first_failure, first_refusal
 
 
 @attrs.frozen
@@ -28,12 +30,17 @@ class OrjsonEventSerializer:
         self.registry.check_upcasters()
 
     def serialize(self, event: DomainEvent) -> bytes:
+        written: object = None
         try:
-            return orjson.dumps(self.registry.codecs.of(type(event)).encode(event))
+            written = self.registry.codecs.hooks(type(event)).write(event)
+            return orjson.dumps(written)
         except UnfitError as error:
-            raise EventSerializationError(event.event_type, error.path, error.reason) from error
+            raise EventSerializationError(
+                event.event_type, error.path.removeprefix("."), error.reason
+            ) from error
         except (orjson.JSONEncodeError, RecursionError) as error:
-            raise EventSerializationError(event.event_type, "", str(error)) from error
+            path, reason = first_refusal(written) or ("", str(error))
+            raise EventSerializationError(event.event_type, path, reason) from error
 
     def deserialize(self, payload: bytes, *, event_type: str, event_version: int) -> DomainEvent:
         cls = self.registry.find(event_type, event_version)
@@ -41,11 +48,10 @@ class OrjsonEventSerializer:
             raw = _object(payload)
             if event_version != cls.event_version:
                 raw = self._brought_up(raw, cls, event_version)
-            event: DomainEvent = self.registry.codecs.of(cls).decode(raw)
-        except UnfitError as error:
-            raise EventDeserializationError(event_type, error.path, error.reason) from error
-        except RecursionError as error:
-            raise EventDeserializationError(event_type, "", str(error)) from error
+            event: DomainEvent = self.registry.codecs.hooks(cls).read(raw, cls)
+        except (UnfitError, BaseValidationError, RecursionError) as error:
+            path, reason = first_failure(error)
+            raise EventDeserializationError(event_type, path, reason) from error
         return event
 
     def _brought_up(
