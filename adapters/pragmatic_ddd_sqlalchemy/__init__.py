@@ -1,1 +1,27 @@
-"""The outbox on SQLAlchemy."""
+"""The outbox on SQLAlchemy: table, store, unit of work, and a hook for any sessionmaker."""
+
+from pragmatic_ddd_sqlalchemy.engine import (
+    create_memory_engine,
+    create_sqlite_engine,
+    make_sqlite_safe,
+)
+from pragmatic_ddd_sqlalchemy.outbox import SqlAlchemyOutbox
+from pragmatic_ddd_sqlalchemy.store import SqlAlchemyOutboxStore
+from pragmatic_ddd_sqlalchemy.table import ddl, metadata, outbox_message, outbox_table
+from pragmatic_ddd_sqlalchemy.transactions import SqlAlchemyTransactionOperations
+from pragmatic_ddd_sqlalchemy.unit_of_work import SqlAlchemyUnitOfWork, SqlAlchemyUnitsOfWork
+
+__all__ = [
+    "SqlAlchemyOutbox",
+    "SqlAlchemyOutboxStore",
+    "SqlAlchemyTransactionOperations",
+    "SqlAlchemyUnitOfWork",
+    "SqlAlchemyUnitsOfWork",
+    "create_memory_engine",
+    "create_sqlite_engine",
+    "ddl",
+    "make_sqlite_safe",
+    "metadata",
+    "outbox_message",
+    "outbox_table",
+]
