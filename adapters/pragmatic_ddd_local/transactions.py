@@ -77,6 +77,10 @@ class InMemoryTransactionOperations:
         """The transaction that this thread has open."""
         return getattr(self._of_thread, "transaction", None)
 
+    @property
+    def is_active(self) -> bool:
+        return self.current is not None
+
     def execute(self, work: Callable[[], T]) -> T:
         current = self.current
         if current is None:

@@ -10,6 +10,11 @@ T = TypeVar("T")
 class ITransactionOperations(Protocol):
     """Runs work in one local transaction. Each thread has its own."""
 
+    @property
+    @abstractmethod
+    def is_active(self) -> bool:
+        """Whether this thread has a transaction open, which ``execute`` would join."""
+
     @abstractmethod
     def execute(self, work: Callable[[], T]) -> T:
         """Run ``work`` in a transaction and return what it returns.

@@ -29,6 +29,9 @@ class OutboxUnitOfWork:
     Every aggregate that was added is saved, and of the loaded ones those that raised events or
     were handed to ``add``. Used by one thread, once.
 
+    Committed inside a transaction that its thread has open already, it joins that: nothing is
+    announced then, because the outer commit may never come, and the events are the relay's.
+
     Attributes:
         transactions: Where the local transaction comes from; the repositories and the store
             must join it.
@@ -92,15 +95,16 @@ class OutboxUnitOfWork:
         changed = self._to_save + [
             one for one in loaded if all(one is not added for added in self._to_save)
         ]
+        is_outermost = not self.transactions.is_active
         befores = [_Before(one, one.version, one.triggered_events.mark()) for one in changed]
         try:
-            stored = self.transactions.execute(lambda: self._store(changed))
+            stored = self.transactions.execute(lambda: self._store(changed, owned=is_outermost))
         except BaseException:
             for before in befores:
                 before.restore()
             self._cancel()
             raise
-        if self.eager is not None:
+        if self.eager is not None and is_outermost:
             self.eager.announce(stored, self._reservation)
 
     def rollback(self) -> None:
@@ -121,7 +125,7 @@ class OutboxUnitOfWork:
     ) -> None:
         self.rollback()
 
-    def _store(self, changed: list[AggregateRoot]) -> list[StoredMessage]:
+    def _store(self, changed: list[AggregateRoot], *, owned: bool) -> list[StoredMessage]:
         """Save, then store: the rows get their numbers after the aggregates are locked."""
         messages: list[OutboxMessage] = []
         for aggregate in changed:
@@ -130,7 +134,7 @@ class OutboxUnitOfWork:
             messages += self.encoding.encode_all(aggregate, events, version=aggregate.version)
         if not messages:
             return []
-        if self.eager is not None:
+        if self.eager is not None and owned:
             self._reservation = self.eager.reserve(len(messages))
         return self.store.store(messages, reservation=self._reservation)
 

@@ -156,7 +156,7 @@ def test_a_field_that_no_setting_can_have_is_a_mistake_of_the_program() -> None:
     class Odd:
         parts: list[str] = attrs.field(factory=list)
 
-    with pytest.raises(TypeError, match="odd.parts"):
+    with pytest.raises(TypeError, match=r"odd\.parts"):
         bind(Odd, MappingConfigurationSource({"odd.parts": "a"}), prefix="odd")
 
 

@@ -115,27 +115,27 @@ class WatchedStore(InMemoryOutboxStore):
 
     def claim_pending(self, *, batch_size: int, lease: dt.timedelta) -> list[ClaimedMessage]:
         self._note("claim_pending", batch_size)
-        return super(WatchedStore, self).claim_pending(batch_size=batch_size, lease=lease)
+        return super().claim_pending(batch_size=batch_size, lease=lease)
 
     def claim(self, ids: Sequence[int], *, lease: dt.timedelta) -> list[ClaimedMessage]:
         self._note("claim", len(ids))
-        return super(WatchedStore, self).claim(ids, lease=lease)
+        return super().claim(ids, lease=lease)
 
     def mark_sent(self, delivered: Sequence[Delivered]) -> int:
         self._note("mark_sent", len(delivered))
-        return super(WatchedStore, self).mark_sent(delivered)
+        return super().mark_sent(delivered)
 
     def release(self, claimed: Sequence[ClaimedMessage]) -> int:
         self._note("release", len(claimed))
-        return super(WatchedStore, self).release(claimed)
+        return super().release(claimed)
 
     def retry_later(self, failed: Sequence[FailedTry]) -> int:
         self._note("retry_later", len(failed))
-        return super(WatchedStore, self).retry_later(failed)
+        return super().retry_later(failed)
 
     def mark_failed(self, failed: Sequence[FailedTry]) -> int:
         self._note("mark_failed", len(failed))
-        return super(WatchedStore, self).mark_failed(failed)
+        return super().mark_failed(failed)
 
     def _note(self, name: str, rows: int) -> None:
         self.calls.append((name, rows))

@@ -1,0 +1,90 @@
+import datetime as dt
+
+import pytest
+
+from pragmatic_ddd.application.outbox.maintenance import OutboxMaintenance
+from pragmatic_ddd_local import CountingMetrics
+from tests.unit.application.outbox.builders import WatchedStore
+
+
+class CountingStore(WatchedStore):
+    """Counts what a relay does beside sending, and has a backlog of rows to purge."""
+
+    to_purge = 0
+
+    def tidy(self) -> int:
+        self.calls.append(("tidy", 0))
+        return 0
+
+    def purge(self, *, older_than: dt.timedelta, batch_size: int = 1000) -> int:
+        deleted = min(self.to_purge, batch_size)
+        self.to_purge -= deleted
+        self.calls.append(("purge", deleted))
+        return deleted
+
+
+@pytest.fixture
+def store() -> CountingStore:
+    return CountingStore()
+
+
+@pytest.fixture
+def now() -> dict[str, float]:
+    return {"now": 1000.0}
+
+
+@pytest.fixture
+def maintenance(store: CountingStore, now: dict[str, float]) -> OutboxMaintenance:
+    return OutboxMaintenance(
+        store=store,
+        metrics=CountingMetrics(),
+        retention=dt.timedelta(days=7),
+        purge_batch=100,
+        monotonic=lambda: now["now"],
+    )
+
+
+def test_it_tidies_after_a_round_that_was_not_full_but_not_for_each_call(
+    maintenance: OutboxMaintenance, store: CountingStore, now: dict[str, float]
+) -> None:
+    for _ in range(100):  # a relay that is woken for each commit
+        maintenance.step(round_was_full=False)
+    assert store.names().count("tidy") == 1
+
+    now["now"] += 1.0
+    maintenance.step(round_was_full=False)
+    assert store.names().count("tidy") == 2
+
+
+def test_under_constant_load_it_tidies_now_and_then(
+    maintenance: OutboxMaintenance, store: CountingStore, now: dict[str, float]
+) -> None:
+    for _ in range(60):
+        now["now"] += 1.0
+        maintenance.step(round_was_full=True)
+
+    assert store.names().count("tidy") == 3
+
+
+def test_it_purges_in_batches_a_second_apart_and_then_once_a_minute(
+    maintenance: OutboxMaintenance, store: CountingStore, now: dict[str, float]
+) -> None:
+    store.to_purge = 250
+
+    for _ in range(100):
+        maintenance.step(round_was_full=True)
+        now["now"] += 1.0
+
+    assert [rows for name, rows in store.calls if name == "purge"] == [100, 100, 50, 0]
+
+
+def test_it_measures_the_backlog_twice_a_minute(
+    maintenance: OutboxMaintenance, now: dict[str, float]
+) -> None:
+    for _ in range(61):
+        maintenance.step(round_was_full=True)
+        now["now"] += 1.0
+
+    metrics = maintenance.metrics
+    assert isinstance(metrics, CountingMetrics)
+    assert metrics.count("backlog") == 3
