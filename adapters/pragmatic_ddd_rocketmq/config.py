@@ -23,7 +23,7 @@ _GROUP = re.compile(r"[a-zA-Z0-9_-]+")
 _DEFAULT_GROUPS = frozenset({"DEFAULT_PRODUCER", "DEFAULT_CONSUMER"})
 
 
-def _group(_: object, attribute: attrs.Attribute[Any], value: str | None) -> None:
+def _group(_: object, attribute: "attrs.Attribute[Any]", value: str | None) -> None:
     if value is None:
         return
     if len(value) > _LONGEST_GROUP or not _GROUP.fullmatch(value) or value in _DEFAULT_GROUPS:
@@ -33,14 +33,14 @@ def _group(_: object, attribute: attrs.Attribute[Any], value: str | None) -> Non
         )
 
 
-def _name_servers(_: object, attribute: attrs.Attribute[str], value: str) -> None:
+def _name_servers(_: object, attribute: "attrs.Attribute[str]", value: str) -> None:
     try:
         NameServers.parse(value)
     except ValueError as error:
         raise ValueError(f"'{attribute.name}': {error}") from error
 
 
-def _zero(_: object, attribute: attrs.Attribute[int], value: int) -> None:
+def _zero(_: object, attribute: "attrs.Attribute[int]", value: int) -> None:
     if value != 0:
         raise ValueError(
             f"'{attribute.name}' must be 0: the outbox repeats sends, in order and with pauses; "

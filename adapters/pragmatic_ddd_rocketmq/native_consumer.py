@@ -16,6 +16,7 @@ import itertools
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -40,6 +41,7 @@ _LOG_LEVEL_WARN = 3
 _ALL_TAGS = b"*"  # members of a group must subscribe alike, also while a deploy is rolling
 _SHUTDOWN_BOUND = dt.timedelta(seconds=10)
 _END_BOUND = dt.timedelta(seconds=10)
+_GLANCE_SECONDS = 0.005
 _instances = itertools.count(1)
 _callbacks: list[Any] = []  # what native threads may call, for as long as the process lives
 _stopped_groups: set[str] = set()  # groups of which a consumer in this process holds queues
@@ -91,8 +93,8 @@ class NativeConsumer:
     _handle: int | None = attrs.field(default=None, init=False, repr=False)
     _taking: bool = attrs.field(default=False, init=False)
     _in_flight: int = attrs.field(default=0, init=False)
-    _changed: threading.Condition = attrs.field(factory=threading.Condition, init=False, repr=False)
-    _gate: threading.Lock = attrs.field(factory=threading.Lock, init=False, repr=False)
+    _lock: "threading.Lock" = attrs.field(factory=threading.Lock, init=False, repr=False)
+    _gate: "threading.Lock" = attrs.field(factory=threading.Lock, init=False, repr=False)
     _parked: bool = attrs.field(default=False, init=False)
     _pid: int = attrs.field(factory=os.getpid, init=False)
 
@@ -105,7 +107,7 @@ class NativeConsumer:
                 process and still holds queues.
         """
         refuse_after_fork()
-        with self._changed:
+        with self._lock:
             if self._state is not _State.NEW:
                 raise RocketMqStartError(f"consumer of {self.group} is {self._state.value}")
             if self.group in _stopped_groups:
@@ -120,7 +122,7 @@ class NativeConsumer:
         try:
             handle = self._started_handle()
         finally:
-            with self._changed:
+            with self._lock:
                 self._handle = handle
                 self._pid = os.getpid()
                 self._state = _State.NEW if handle is None else _State.RUNNING
@@ -138,19 +140,16 @@ class NativeConsumer:
         """
         if self._pid != os.getpid():
             return False
-        with self._changed:
+        with self._lock:
             if self._state is _State.NEW:
                 self._state = _State.CLOSED
             if self._state is not _State.RUNNING:
                 return self._state is _State.CLOSED
             self._state = _State.CLOSING
             self._taking = False
-            idle = self._changed.wait_for(
-                lambda: self._in_flight == 0, timeout=within.total_seconds()
-            )
+        idle = self._becomes_idle(within)
         left = idle and self.library.can_shut_down_consumers and self._shut_down()
-        with self._changed:
-            self._state = _State.CLOSED if left else _State.STOPPED
+        self._state = _State.CLOSED if left else _State.STOPPED
         if left:
             let_go(self)
         else:
@@ -217,16 +216,15 @@ class NativeConsumer:
 
     @contextmanager
     def _counted(self) -> Iterator[bool]:
-        with self._changed:
+        with self._lock:
             taking = self._taking
             self._in_flight += taking
         try:
             yield taking
         finally:
             if taking:
-                with self._changed:
+                with self._lock:
                     self._in_flight -= 1
-                    self._changed.notify_all()
 
     def _tried(self, message: ReceivedMessage) -> Failure | None:
         """Call the handler; return how it failed, if it did."""
@@ -278,6 +276,12 @@ class NativeConsumer:
             exc_info=failure.error,
         )
         return True
+
+    def _becomes_idle(self, within: dt.timedelta) -> bool:
+        deadline = time.monotonic() + within.total_seconds()
+        while self._in_flight > 0 and time.monotonic() < deadline:
+            time.sleep(_GLANCE_SECONDS)
+        return self._in_flight == 0
 
     def _shut_down(self) -> bool:
         """Leave the group on a thread of its own, because the call may never return."""

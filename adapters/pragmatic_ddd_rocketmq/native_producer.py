@@ -16,8 +16,8 @@ import itertools
 import logging
 import os
 import threading
+import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import attrs
@@ -29,6 +29,7 @@ from pragmatic_ddd_rocketmq.errors import (
     check_confirmed,
 )
 from pragmatic_ddd_rocketmq.first_sends import FirstSends
+from pragmatic_ddd_rocketmq.main_thread import MainThreadHelper, is_main_thread
 from pragmatic_ddd_rocketmq.name_server import NameServers
 from pragmatic_ddd_rocketmq.native_library import NativeLibrary, QueueSelector, SendResult
 from pragmatic_ddd_rocketmq.outgoing_message import OutgoingMessage
@@ -42,6 +43,7 @@ _NO_RETRIES = 0
 _LARGEST_MESSAGE_BYTES = 4 * 1024 * 1024
 _LOG_LEVEL_WARN = 3
 _SHUTDOWN_BOUND = dt.timedelta(seconds=10)
+_GLANCE_SECONDS = 0.005
 _instances = itertools.count(1)
 
 
@@ -103,10 +105,10 @@ class NativeProducer:
     _state: _State = attrs.field(default=_State.NEW, init=False)
     _handle: int | None = attrs.field(default=None, init=False, repr=False)
     _in_flight: int = attrs.field(default=0, init=False)
-    _changed: threading.Condition = attrs.field(factory=threading.Condition, init=False, repr=False)
+    _lock: "threading.Lock" = attrs.field(factory=threading.Lock, init=False, repr=False)
     _first_sends: FirstSends = attrs.field(factory=FirstSends, init=False, repr=False)
-    _main_thread_sends: ThreadPoolExecutor | None = attrs.field(
-        default=None, init=False, repr=False
+    _helper: MainThreadHelper[SendReceipt] = attrs.field(
+        factory=MainThreadHelper, init=False, repr=False
     )
     _pid: int = attrs.field(factory=os.getpid, init=False)
 
@@ -118,7 +120,7 @@ class NativeProducer:
                 before, here or before a fork.
         """
         refuse_after_fork()
-        with self._changed:
+        with self._lock:
             if self._state is not _State.NEW:
                 raise RocketMqStartError(f"producer of {self.group} is {self._state.value}")
             self._state = _State.STARTING
@@ -126,10 +128,11 @@ class NativeProducer:
         try:
             handle = self._started_handle()
         finally:
-            with self._changed:
+            with self._lock:
                 self._handle = handle
                 self._pid = os.getpid()
                 self._state = _State.NEW if handle is None else _State.RUNNING
+        self._helper.start()
 
     def send(self, message: OutgoingMessage) -> SendReceipt:
         """Hand over one message, once; return when the broker has confirmed it.
@@ -141,7 +144,7 @@ class NativeProducer:
             NotConfirmedError: The broker did not confirm; it may or may not have it.
         """
         self._refuse_other_process()
-        if threading.current_thread() is threading.main_thread():
+        if is_main_thread():
             return self._send_for_main_thread(message)
         return self._send(message)
 
@@ -157,20 +160,15 @@ class NativeProducer:
         """
         if self._pid != os.getpid():
             return False
-        with self._changed:
+        with self._lock:
             if self._state is _State.NEW:
                 self._state = _State.CLOSED
             if self._state is not _State.RUNNING:
                 return self._state is _State.CLOSED
             self._state = _State.CLOSING
-            idle = self._changed.wait_for(
-                lambda: self._in_flight == 0, timeout=within.total_seconds()
-            )
-        if self._main_thread_sends is not None:
-            self._main_thread_sends.shutdown(wait=False)
-        gone = idle and self._shut_down()
-        with self._changed:
-            self._state = _State.CLOSED if gone else _State.ABANDONED
+        self._helper.stop()
+        gone = self._becomes_idle(within) and self._shut_down()
+        self._state = _State.CLOSED if gone else _State.ABANDONED
         if gone:
             let_go(self)
         else:
@@ -209,21 +207,9 @@ class NativeProducer:
         )
 
     def _send_for_main_thread(self, message: OutgoingMessage) -> SendReceipt:
-        """Send on another thread, because only the main thread runs signal handlers.
-
-        A handler that raises (Ctrl-C, ``sys.exit`` on SIGTERM) would do so within the selector,
-        and the library would go on with whatever lies on its stack.
-        """
-        with self._changed:
+        with self._lock:
             self._check_running()
-            if self._main_thread_sends is None:
-                self._main_thread_sends = ThreadPoolExecutor(1, "rocketmq-for-main-thread")
-            sends = self._main_thread_sends
-        try:
-            future = sends.submit(self._send, message)
-        except RuntimeError as error:  # the interpreter or this producer is going down
-            raise NotSentError(str(error)) from error
-        return future.result()
+        return self._helper.call(lambda: self._send(message))
 
     def _send(self, message: OutgoingMessage) -> SendReceipt:
         with self._counted() as handle, self._first_sends.alone(message.topic):
@@ -231,15 +217,14 @@ class NativeProducer:
 
     @contextmanager
     def _counted(self) -> Iterator[int]:
-        with self._changed:
+        with self._lock:
             handle = self._check_running()
             self._in_flight += 1
         try:
             yield handle
         finally:
-            with self._changed:
+            with self._lock:
                 self._in_flight -= 1
-                self._changed.notify_all()
 
     def _attempt(self, handle: int, message: OutgoingMessage) -> SendReceipt:
         native = self.library.functions
@@ -287,6 +272,12 @@ class NativeProducer:
                 f"producer of {self.group} was made before fork, in process {self._pid}; "
                 f"make and start it in the worker"
             )
+
+    def _becomes_idle(self, within: dt.timedelta) -> bool:
+        deadline = time.monotonic() + within.total_seconds()
+        while self._in_flight > 0 and time.monotonic() < deadline:
+            time.sleep(_GLANCE_SECONDS)
+        return self._in_flight == 0
 
     def _shut_down(self) -> bool:
         """Disconnect on a thread of its own, because the call may never return."""

@@ -121,19 +121,19 @@ def _allowed_body(_: object, __: object, body: bytes) -> None:
         raise RefusedMessageError("body: holds a NUL byte, at which the client's consumers cut it")
 
 
-def _allowed_text(_: object, attribute: attrs.Attribute[str], text: str) -> None:
+def _allowed_text(_: object, attribute: "attrs.Attribute[str]", text: str) -> None:
     _check_text(attribute.name, text)
     if not text:
         raise RefusedMessageError(f"{attribute.name}: empty")
 
 
-def _allowed_word(_: object, attribute: attrs.Attribute[str], text: str) -> None:
+def _allowed_word(_: object, attribute: "attrs.Attribute[str]", text: str) -> None:
     _check_text(attribute.name, text)
     if text.split() != [text]:
         raise RefusedMessageError(f"{attribute.name} {text!r}: one word, without blanks")
 
 
-def _allowed_tag(message: object, attribute: attrs.Attribute[str], text: str) -> None:
+def _allowed_tag(message: object, attribute: "attrs.Attribute[str]", text: str) -> None:
     _allowed_word(message, attribute, text)
     if "|" in text:
         raise RefusedMessageError(f"{attribute.name} {text!r}: without '|', which separates tags")

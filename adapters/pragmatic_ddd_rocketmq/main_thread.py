@@ -1,0 +1,79 @@
+"""Sending for the main thread, on another one.
+
+Only the main thread runs Python's signal handlers, and it runs them between any two steps of
+Python code. While it is in the native client the next such step is the queue selector. A handler
+that raises (Ctrl-C, ``sys.exit`` on SIGTERM) would raise there, and the library would go on with
+whatever lies on its stack. So the main thread never enters the native client to send.
+
+What is used here is written in C and is either done or not done when a handler raises: with a
+``Future`` or a ``Condition`` a lock could stay behind that nobody releases.
+"""
+
+import _thread
+import queue
+import threading
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+import attrs
+
+AnswerT = TypeVar("AnswerT")
+
+
+@attrs.define(eq=False)
+class _Task(Generic[AnswerT]):
+    """Something to do, and what came of it once ``done`` is released."""
+
+    work: Callable[[], AnswerT]
+    done: "threading.Lock" = attrs.field(factory=threading.Lock, init=False)
+    answer: AnswerT | None = attrs.field(default=None, init=False)
+    error: BaseException | None = attrs.field(default=None, init=False)
+
+    def run(self) -> None:
+        try:
+            self.answer = self.work()
+        except BaseException as error:  # noqa: BLE001 - handed to the thread that asked
+            self.error = error
+        finally:
+            self.done.release()
+
+
+@attrs.define(eq=False)
+class MainThreadHelper(Generic[AnswerT]):
+    """A thread that works for the main thread, one task after the other."""
+
+    _tasks: "queue.SimpleQueue[_Task[AnswerT] | None]" = attrs.field(
+        factory=queue.SimpleQueue, init=False
+    )
+
+    def start(self) -> None:
+        """Begin to work."""
+        _thread.start_new_thread(self._work, ())
+
+    def stop(self) -> None:
+        """End after the tasks that were given before."""
+        self._tasks.put(None)
+
+    def call(self, work: Callable[[], AnswerT]) -> AnswerT:
+        """Have something done and wait for it; a signal handler may interrupt the waiting only.
+
+        Raises:
+            BaseException: What ``work`` raised, or what a signal handler did; then the work
+                goes on.
+        """
+        task = _Task(work)
+        task.done.acquire()
+        self._tasks.put(task)
+        task.done.acquire()
+        if task.error is not None:
+            raise task.error
+        return task.answer  # type: ignore[return-value]  # without an error there is an answer
+
+    def _work(self) -> None:
+        while (task := self._tasks.get()) is not None:
+            task.run()
+
+
+def is_main_thread() -> bool:
+    """Say whether signal handlers run in this thread."""
+    return threading.current_thread() is threading.main_thread()

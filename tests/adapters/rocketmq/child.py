@@ -1,0 +1,96 @@
+"""Other processes: what may end a process is tried in one of its own."""
+
+import os
+import queue
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+_ROOT = Path(__file__).parents[3]
+_PREAMBLE = """
+import os, signal, sys, threading, time
+from datetime import timedelta
+from tests.adapters.rocketmq.shop import *
+"""
+
+
+def run(
+    script: str, *, timeout: float = 30, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a script to its end; one that takes longer than the timeout hangs: that is a failure."""
+    return subprocess.run(
+        [sys.executable, "-c", _PREAMBLE + textwrap.dedent(script)],
+        cwd=_ROOT,
+        env={**os.environ, "PYTHONPATH": str(_ROOT), **(environment or {})},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+
+
+class Child:
+    """A running script, and the lines that it prints."""
+
+    def __init__(self, script: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-u", "-c", _PREAMBLE + textwrap.dedent(script)],
+            cwd=_ROOT,
+            env={**os.environ, "PYTHONPATH": str(_ROOT)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.PIPE,
+            text=True,
+        )
+        self._lines: queue.Queue[str] = queue.Queue()
+        self.output: list[str] = []
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def wait_for(self, enough: Callable[[list[str]], bool], *, within: float = 60) -> list[str]:
+        """Collect lines until there are enough, and return all of them up to now."""
+        deadline = time.monotonic() + within
+        while not enough(self.output):
+            try:
+                line = self._lines.get(timeout=max(0.0, deadline - time.monotonic()))
+            except queue.Empty:
+                raise AssertionError("\n".join(["not in time:", *self.output[-50:]])) from None
+            self.output.append(line)
+        return self.output
+
+    def wait_for_line(self, text: str, *, within: float = 60) -> str:
+        """Return the first line that contains a text."""
+        lines = self.wait_for(lambda lines: any(text in line for line in lines), within=within)
+        return next(line for line in lines if text in line)
+
+    def tell(self, line: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def end(self, *, within: float = 30) -> int:
+        """Wait until it has ended by itself, and return its exit status."""
+        return self.process.wait(within)
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self._lines.put(line.rstrip("\n"))
+
+
+@contextmanager
+def started(script: str) -> Iterator[Child]:
+    """Run a script beside the test, and kill it where the test leaves it running."""
+    child = Child(script)
+    try:
+        yield child
+    finally:
+        child.process.kill()
+        child.process.wait()
+        for pipe in (child.process.stdin, child.process.stdout):
+            if pipe is not None:
+                pipe.close()

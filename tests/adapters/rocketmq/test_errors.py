@@ -1,0 +1,80 @@
+"""The one place where the client's errors become the ports' errors."""
+
+from typing import Any
+
+import pytest
+
+from pragmatic_ddd.errors import (
+    BrokerUnavailableError,
+    EventPublishError,
+    EventRejectedError,
+    EventUnconfirmedError,
+    InfrastructureError,
+    MissingDependencyError,
+)
+from pragmatic_ddd_rocketmq.errors import (
+    NativeLibraryError,
+    NotConfirmedError,
+    NotSentError,
+    RefusedMessageError,
+    RocketMqStartError,
+    check_confirmed,
+    translated,
+)
+
+
+@pytest.mark.parametrize(
+    ("raised", "translation", "retryable"),
+    [
+        (RefusedMessageError("body: empty"), EventRejectedError, False),
+        (NotSentError("producer is shut down"), BrokerUnavailableError, True),
+        (NotConfirmedError("no confirmation"), EventUnconfirmedError, True),
+    ],
+)
+def test_what_a_send_raises_becomes_an_error_of_the_port(
+    raised: Exception, translation: type[EventPublishError], retryable: bool
+) -> None:
+    with pytest.raises(translation) as caught, translated("event-1", "shop-events"):
+        raise raised
+
+    assert caught.type is translation
+    assert (caught.value.event_id, caught.value.topic) == ("event-1", "shop-events")
+    assert caught.value.reason == str(raised)
+    assert caught.value.__cause__ is raised
+    assert caught.value.retryable is retryable
+
+
+def test_an_error_of_our_own_code_is_not_taken_for_the_brokers() -> None:
+    with pytest.raises(ZeroDivisionError), translated("event-1", "shop-events"):
+        _ = 1 / 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"send_status": 1}, "FLUSH_DISK_TIMEOUT"),
+        ({"send_status": 2}, "FLUSH_SLAVE_TIMEOUT"),
+        ({"send_status": 3}, "SLAVE_NOT_AVAILABLE"),
+        ({"send_status": 99}, "unknown send status 99"),
+        ({"status": 13}, "no confirmation"),
+        ({"status": 1, "last_error": ""}, "no confirmation"),
+        ({"status": -1, "last_error": "odd"}, "odd"),
+        ({"status": 13, "has_route": False}, "no route"),
+    ],
+)
+def test_everything_but_send_ok_is_unconfirmed(changes: dict[str, Any], reason: str) -> None:
+    answer: dict[str, Any] = {"status": 0, "send_status": 0, "has_route": True, "last_error": "msg"}
+
+    with pytest.raises(NotConfirmedError, match=reason):
+        check_confirmed(**{**answer, **changes}, context="topic shop-events")
+
+
+def test_send_ok_is_confirmed() -> None:
+    check_confirmed(status=0, send_status=0, has_route=True, last_error="", context="")
+
+
+def test_what_stops_a_start_is_in_the_tree_of_errors() -> None:
+    assert issubclass(NativeLibraryError, MissingDependencyError)
+    assert issubclass(RocketMqStartError, InfrastructureError)
+    assert RocketMqStartError.retryable
+    assert not NativeLibraryError.retryable
