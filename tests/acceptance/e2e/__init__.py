@@ -1,0 +1,1 @@
+"""The end-to-end run: order process, relay process and consumer process over real servers."""

@@ -1,0 +1,60 @@
+"""One part of the run, as its processes see it: where things are, how much there is to do."""
+
+import json
+import os
+from pathlib import Path
+from typing import Self
+
+import attrs
+
+_VARIABLE = "PRAGMATIC_DDD_E2E_PART"
+
+TRANSACTIONS = 2_000
+EVENTS = 5_000
+ORDERS = 200
+PROBES = 64
+
+
+@attrs.frozen(kw_only=True)
+class Part:
+    """Handed from process to process in the environment.
+
+    Attributes:
+        database_url: Where orders and outbox are.
+        name: Unique; makes the names of tables, topic and consumer group.
+        folder: Where the processes leave what they counted.
+        name_server: Of RocketMQ.
+        library: The native client library, if not the system's.
+    """
+
+    database_url: str
+    name: str
+    folder: str
+    name_server: str
+    library: str | None
+
+    @classmethod
+    def of_this_process(cls) -> Self:
+        return cls(**json.loads(os.environ[_VARIABLE]))
+
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, _VARIABLE: json.dumps(attrs.asdict(self))}
+
+    @property
+    def topic(self) -> str:
+        return f"e2e-{self.name}"
+
+    @property
+    def outbox_table(self) -> str:
+        return f"e2e_{self.name}_outbox"
+
+    @property
+    def order_table(self) -> str:
+        return f"e2e_{self.name}_order"
+
+    @property
+    def received_log(self) -> Path:
+        return Path(self.folder) / "received.jsonl"
+
+    def counts(self, process: str) -> Path:
+        return Path(self.folder) / f"{process}.json"

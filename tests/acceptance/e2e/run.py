@@ -1,0 +1,151 @@
+"""One part of the run: starts its processes, stops the broker if asked, counts what came out."""
+
+import contextlib
+import json
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from tests import servers
+from tests.acceptance.e2e.part import EVENTS, Part
+from tests.acceptance.e2e.tally import arrivals, tally
+from tests.acceptance.e2e.wiring import Wiring
+from tests.services.admin import create_topic
+from tests.services.catalogue import service
+
+Figures = dict[str, int]
+
+_OUTAGE_SECONDS = 20
+_DEADLINE_SECONDS = 300
+_BUILD = Path("build/e2e")
+
+
+def run_part(name: str, database: str, *, broker_stopped: bool) -> Figures:
+    """Run one part to its end and return its figures.
+
+    Raises:
+        TimeoutError: A process did not end, or events did not arrive, within five minutes.
+        RuntimeError: A process failed; its log is in ``build/e2e``.
+    """
+    _BUILD.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix=f"{name}-{database}-", dir=_BUILD)).resolve()
+    library = servers.rocketmq_library()
+    part = Part(
+        database_url=_database_url(database, folder),
+        name=f"{name}_{database}_{secrets.token_hex(4)}",
+        folder=str(folder),
+        name_server=servers.rocketmq_name_server(),
+        library=None if library is None else str(library),
+    )
+    create_topic(part.topic, queues=8)
+    wiring = Wiring.of(part)
+    wiring.outbox.metadata.create_all(wiring.engine)
+    try:
+        with (
+            _process(part, "consumer", "tests.acceptance.e2e.consumer_process"),
+            _process(part, "relay", "pragmatic_ddd_relay", *_RELAY),
+            _process(part, "orders", "tests.acceptance.e2e.order_process") as orders,
+        ):
+            if broker_stopped:
+                _stop_broker_in_the_middle(part)
+            _wait(lambda: orders.poll() is not None, "the order process to end")
+            if orders.returncode:
+                raise RuntimeError(f"the order process failed: see {folder}/orders.log")
+            _wait(lambda: not wiring.has_unsent_rows(), "the outbox to be empty")
+            _wait_for_arrivals(part)
+        return _figures(part, wiring)
+    finally:
+        wiring.outbox.metadata.drop_all(wiring.engine)
+        wiring.engine.dispose()
+
+
+_RELAY = ("run", "--app", "tests.acceptance.e2e.relay_process:application")
+
+
+def _database_url(database: str, folder: Path) -> str:
+    urls = {
+        "postgresql": servers.postgresql_url(),
+        "mariadb": servers.mariadb_url(),
+        "sqlite": f"sqlite:///{folder}/orders.db",
+    }
+    return urls[database]
+
+
+@contextlib.contextmanager
+def _process(
+    part: Part, name: str, module: str, *arguments: str
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a module as a process of its own; end it by SIGTERM, at last by SIGKILL."""
+    with (Path(part.folder) / f"{name}.log").open("ab") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", module, *arguments],
+            env=part.environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            print(f"{name} had to be killed, see {part.folder}", file=sys.stderr)
+
+
+def _stop_broker_in_the_middle(part: Part) -> None:
+    def in_the_middle() -> bool:
+        return len(arrivals(part.received_log, kind="OrderChanged")) >= EVENTS // 4
+
+    _wait(in_the_middle, "a quarter of the events to arrive")
+    broker = service("rocketmq-broker")
+    broker.kill()
+    time.sleep(_OUTAGE_SECONDS)
+    broker.start()
+
+
+def _wait_for_arrivals(part: Part) -> None:
+    """Wait until every event is there, and then until no further copy has come for a while."""
+    quiet_since = time.monotonic()
+    count = 0
+
+    def is_quiet() -> bool:
+        nonlocal count, quiet_since
+        now = len(arrivals(part.received_log, kind="OrderChanged"))
+        if now != count:
+            count, quiet_since = now, time.monotonic()
+        return now >= EVENTS and time.monotonic() - quiet_since > 2
+
+    with contextlib.suppress(TimeoutError):  # the figures will say what is missing
+        _wait(is_quiet, "the events to arrive")
+
+
+def _wait(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + _DEADLINE_SECONDS
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"waited {_DEADLINE_SECONDS} s for {what}")
+        time.sleep(0.2)
+
+
+def _figures(part: Part, wiring: Wiring) -> Figures:
+    seen = tally(arrivals(part.received_log, kind="OrderChanged"))
+    by_status = wiring.rows_by_status()
+    return {
+        "stored": sum(by_status.values()),
+        "received": seen.received,
+        "duplicates": seen.duplicates,
+        "overtaken": seen.overtaken,
+        "failed": by_status.get("FAILED", 0),
+        "sent_by_eager": json.loads(part.counts("orders").read_text())["eager"],
+        "sent_by_relay": json.loads(part.counts("relay").read_text())["relay"],
+    }

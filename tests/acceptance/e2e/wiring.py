@@ -1,0 +1,124 @@
+"""The composition root of the run's processes: the same parts in each, over real servers."""
+
+import datetime as dt
+from typing import Self
+
+import attrs
+import sqlalchemy as sa
+from sqlalchemy.orm import Session, sessionmaker
+
+from pragmatic_ddd.application.configuration import MappingConfigurationSource
+from pragmatic_ddd.application.events.topics import ConfigurableTopicResolver
+from pragmatic_ddd.application.outbox.config import OutboxRelayConfig
+from pragmatic_ddd.application.outbox.eager import EagerOutboxPublisher
+from pragmatic_ddd.application.outbox.encoding import EventEncoding
+from pragmatic_ddd.application.outbox.relay import OutboxRelay
+from pragmatic_ddd.ports import PublishPath
+from pragmatic_ddd_local import CountingMetrics
+from pragmatic_ddd_orjson import EventTypeRegistry, OrjsonEventSerializer
+from pragmatic_ddd_rocketmq import RocketMqConfig, RocketMqEventManager
+from pragmatic_ddd_sqlalchemy import (
+    SqlAlchemyOutbox,
+    SqlAlchemyOutboxStore,
+    create_sqlite_engine,
+    outbox_table,
+)
+from tests.acceptance.e2e.model import OrderChanged, Probe, map_order
+from tests.acceptance.e2e.part import Part
+
+CONFIG = OutboxRelayConfig(
+    poll_interval=dt.timedelta(seconds=1),
+    lease=dt.timedelta(seconds=10),
+    grace=dt.timedelta(seconds=10),
+    backoff_cap=dt.timedelta(seconds=5),
+)
+
+
+@attrs.define(kw_only=True, eq=False)
+class Wiring:
+    """Everything that one process of the run needs.
+
+    Attributes:
+        part: The part that it belongs to.
+        engine: On the part's database.
+        outbox: The part's outbox table.
+        store: The outbox.
+        encoding: How events are encoded.
+        events: The event manager, not yet started.
+        metrics: What the process counted.
+    """
+
+    part: Part
+    engine: sa.Engine
+    outbox: sa.Table
+    store: SqlAlchemyOutboxStore
+    encoding: EventEncoding
+    events: RocketMqEventManager
+    metrics: CountingMetrics
+
+    @classmethod
+    def of(cls, part: Part, *, consumer_group: str | None = None) -> Self:
+        engine = _engine(part.database_url)
+        metadata = sa.MetaData()
+        outbox = outbox_table(metadata, part.outbox_table)
+        map_order(metadata, part.order_table)
+        event_types = EventTypeRegistry()
+        event_types.register(Probe, OrderChanged)
+        serializer = OrjsonEventSerializer(event_types)
+        metrics = CountingMetrics()
+        return cls(
+            part=part,
+            engine=engine,
+            outbox=outbox,
+            store=SqlAlchemyOutboxStore(engine, outbox),
+            encoding=EventEncoding(serializer=serializer),
+            events=RocketMqEventManager(
+                RocketMqConfig(
+                    name_server=part.name_server,
+                    consumer_group=consumer_group,
+                    library=part.library,
+                    log_folder=part.folder,
+                ),
+                serializer,
+                ConfigurableTopicResolver(
+                    MappingConfigurationSource({"event.topic.default": part.topic})
+                ),
+                metrics=metrics,
+            ),
+            metrics=metrics,
+        )
+
+    def eager(self) -> EagerOutboxPublisher:
+        return EagerOutboxPublisher(
+            store=self.store, publisher=self.events, config=CONFIG, metrics=self.metrics
+        )
+
+    def relay(self) -> OutboxRelay:
+        return OutboxRelay(
+            store=self.store, publisher=self.events, config=CONFIG, metrics=self.metrics
+        )
+
+    def sessions(self, eager: EagerOutboxPublisher) -> sessionmaker[Session]:
+        sessions = sessionmaker(self.engine)
+        SqlAlchemyOutbox(store=self.store, encoding=self.encoding, eager=eager).attach(sessions)
+        return sessions
+
+    def counts(self) -> dict[str, int]:
+        return {
+            str(path): self.metrics.count("published", path=path)
+            for path in (PublishPath.EAGER, PublishPath.RELAY)
+        }
+
+    def rows_by_status(self) -> dict[str, int]:
+        by_status = sa.select(self.outbox.c.status, sa.func.count()).group_by(self.outbox.c.status)
+        with self.engine.connect() as connection:
+            return {row[0]: row[1] for row in connection.execute(by_status)}
+
+    def has_unsent_rows(self) -> bool:
+        return bool({"PENDING", "PROCESSING"} & self.rows_by_status().keys())
+
+
+def _engine(url: str) -> sa.Engine:
+    if url.startswith("sqlite:"):
+        return create_sqlite_engine(url.removeprefix("sqlite:///"))
+    return sa.create_engine(url)
