@@ -195,7 +195,7 @@ class OutboxSession(Session):
         for one in saved:
             if _has_events(one) and object_session(one) is not self:
                 raise UnitOfWorkError(
-                    f"bulk_save_objects() would lose the events of {one!r}: use add()"
+                    f"bulk_save_objects() would lose the events of {_named(one)}: use add()"
                 )
         super().bulk_save_objects(saved, return_defaults, update_changed_only, preserve_order)
 
@@ -210,12 +210,12 @@ def _collecting(aggregate: AggregateRoot) -> None:
 
 def _refuse_what_merge_would_lose(session: Session, given: object) -> None:
     if _has_events(given) and _has_deferred_events(given):
-        raise UnitOfWorkError(f"merge() cannot carry deferred events of {given!r}: use add()")
+        raise UnitOfWorkError(f"merge() cannot carry deferred events of {_named(given)}: use add()")
     mapper = object_mapper(given)
     for referred, *_ in mapper.cascade_iterator("merge", instance_state(given)):
         if _has_events(referred) and object_session(referred) is not session:
             raise UnitOfWorkError(
-                f"merge() of {given!r} would lose the events of {referred!r}: merge it by itself"
+                f"merge() would lose the events of {_named(referred)}: merge it by itself"
             )
 
 
@@ -226,3 +226,7 @@ def _has_events(instance: object) -> TypeGuard[AggregateRoot]:
 def _has_deferred_events(aggregate: AggregateRoot) -> bool:
     events = aggregate.triggered_events
     return len(events) > len(events.snapshot())
+
+
+def _named(aggregate: AggregateRoot) -> str:
+    return f"{aggregate.aggregate_name} {aggregate.id!r}"

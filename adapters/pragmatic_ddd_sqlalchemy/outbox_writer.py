@@ -169,8 +169,8 @@ def _refuse_what_is_not_atomic(
     for state, pin in stack.pins_with_events():
         if _connection_of(session, stack, state) is not connection:
             raise UnitOfWorkError(
-                f"{pin.aggregate!r} is stored on another connection than the outbox: bind "
-                f"{type(pin.aggregate).__name__} and the outbox table to the same engine"
+                f"{type(pin.aggregate).__name__} is stored on another connection than the "
+                f"outbox: bind it and the outbox table to the same engine"
             )
 
 

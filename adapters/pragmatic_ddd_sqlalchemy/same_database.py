@@ -5,7 +5,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from pragmatic_ddd.errors import UnitOfWorkError
-from pragmatic_ddd_sqlalchemy.engine import refuse_unprepared
+from pragmatic_ddd_sqlalchemy.engine import is_safe
 
 _FAMILY = {"mariadb": "mysql"}
 
@@ -17,11 +17,14 @@ def refuse_other_database(engine: sa.Engine, of_store: sa.Engine) -> None:
     not, because a proxy may be in between.
 
     Raises:
-        UnitOfWorkError: They are two databases.
-        ConfigurationError: It is a SQLite engine that begins transactions too late.
+        UnitOfWorkError: They are two databases, or it is a SQLite engine whose savepoints commit.
     """
     # What Engine.execution_options() returns is the same engine, without its listeners.
-    refuse_unprepared(getattr(engine, "_proxied", engine))
+    if not is_safe(getattr(engine, "_proxied", engine)):
+        raise UnitOfWorkError(
+            f"{engine.url!r} would begin transactions too late: call make_sqlite_safe(engine) "
+            f"first, for an AsyncEngine with its sync_engine"
+        )
     if engine.pool is not of_store.pool and _address(engine.url) != _address(of_store.url):
         raise UnitOfWorkError(
             f"the session writes to {engine.url!r}, and the outbox is read from "

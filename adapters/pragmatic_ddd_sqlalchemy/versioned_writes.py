@@ -124,6 +124,10 @@ def _before_insert(mapper: AnyMapper, _: Connection, aggregate: AggregateRoot) -
     if work is not None and key is not None:
         state: State = attributes.instance_state(aggregate)
         work.versions_before.setdefault(state, state.dict.get(key, _ABSENT))
+        if not state.dict.get(key):
+            # Else its 0 would be written where it takes the row of one that is just deleted.
+            state.dict.pop(key, None)
+            state.committed_state.pop(key, None)
 
 
 def _after_insert(mapper: AnyMapper, connection: Connection, aggregate: AggregateRoot) -> None:

@@ -240,3 +240,35 @@ class Badge(DataclassBase, AggregateRoot, name="test.badge"):
     def hand_over(self, owner: str) -> None:
         self.owner = owner
         self.collect_event(Happened(aggregate_id=self.id, what=owner))
+
+
+class Parcel(AggregateRoot, name="test.parcel"):
+    """An aggregate that another one refers to, which it should do by id."""
+
+    shipment_id: str | None = None
+
+
+class Shipment(AggregateRoot, name="test.shipment"):
+    parcels: list[Parcel]
+
+
+shipment_table = sa.Table(
+    _name("shipment"),
+    metadata,
+    sa.Column("id", sa.String(50), primary_key=True),
+    sa.Column("version", sa.Integer, nullable=False),
+)
+parcel_table = sa.Table(
+    _name("parcel"),
+    metadata,
+    sa.Column("id", sa.String(50), primary_key=True),
+    sa.Column("shipment_id", sa.ForeignKey(shipment_table.c.id)),
+    sa.Column("version", sa.Integer, nullable=False),
+)
+_registry.map_imperatively(Parcel, parcel_table, version_id_col=parcel_table.c.version)
+_registry.map_imperatively(
+    Shipment,
+    shipment_table,
+    version_id_col=shipment_table.c.version,
+    properties={"parcels": relationship(Parcel)},
+)

@@ -1,0 +1,104 @@
+"""The unit of work's contract, on SQLAlchemy and each database."""
+
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import attrs
+import pytest
+import sqlalchemy as sa
+from sqlalchemy.orm import registry, sessionmaker
+
+from pragmatic_ddd.application.outbox.encoding import EventEncoding
+from pragmatic_ddd.ports import IUnitOfWork, OutboxMessage
+from pragmatic_ddd.testing.unit_of_work import Account, UnitOfWorkContract
+from pragmatic_ddd_orjson import EventTypeRegistry, OrjsonEventSerializer
+from pragmatic_ddd_sqlalchemy.engine import create_sqlite_engine
+from pragmatic_ddd_sqlalchemy.outbox import SqlAlchemyOutbox
+from pragmatic_ddd_sqlalchemy.rows import message_of
+from pragmatic_ddd_sqlalchemy.store import SqlAlchemyOutboxStore
+from pragmatic_ddd_sqlalchemy.table import outbox_table
+from pragmatic_ddd_sqlalchemy.unit_of_work import SqlAlchemyUnitsOfWork
+from tests import servers
+
+# Test runs that share a server do not share tables.
+_PREFIX = f"c{uuid.uuid4().hex[:8]}"
+
+_metadata = sa.MetaData()
+_outbox_message = outbox_table(_metadata, name=f"{_PREFIX}_outbox")
+_account = sa.Table(
+    f"{_PREFIX}_account",
+    _metadata,
+    sa.Column("id", sa.String(50), primary_key=True),
+    sa.Column("balance", sa.Integer, nullable=False),
+    sa.Column("version", sa.Integer, nullable=False),
+)
+
+
+class StoredAccount(Account):
+    """The contract's account, mapped."""
+
+
+registry().map_imperatively(StoredAccount, _account, version_id_col=_account.c.version)
+
+
+@attrs.frozen
+class Database:
+    engine: sa.Engine
+
+    def units_of_work(self) -> Callable[[], IUnitOfWork]:
+        encoding = EventEncoding(serializer=OrjsonEventSerializer(EventTypeRegistry()))
+        store = SqlAlchemyOutboxStore(self.engine, _outbox_message)
+        sessions = sessionmaker(self.engine)
+        SqlAlchemyOutbox(store=store, encoding=encoding).attach(sessions)
+        return SqlAlchemyUnitsOfWork(sessions)
+
+    def stored_messages(self) -> Sequence[OutboxMessage]:
+        with self.engine.connect() as connection:
+            rows = connection.execute(sa.select(_outbox_message).order_by(_outbox_message.c.id))
+            return [message_of(row) for row in rows.mappings()]
+
+
+class OnSqlAlchemy(UnitOfWorkContract):
+    account_type = StoredAccount
+
+    @pytest.fixture
+    def engine(self) -> sa.Engine:
+        raise NotImplementedError
+
+    @pytest.fixture
+    def database(self, engine: sa.Engine) -> Iterator[Database]:
+        _metadata.create_all(engine)
+        yield Database(engine)
+        _metadata.drop_all(engine)
+        engine.dispose()
+
+    @pytest.fixture
+    def units_of_work(self, database: Database) -> Callable[[], IUnitOfWork]:
+        return database.units_of_work()
+
+    @pytest.fixture
+    def stored_messages(self, database: Database) -> Callable[[], Sequence[OutboxMessage]]:
+        return database.stored_messages
+
+
+class TestSqlite(OnSqlAlchemy):
+    units_overlap = False
+
+    @pytest.fixture
+    def engine(self, tmp_path: Path) -> sa.Engine:
+        return create_sqlite_engine(tmp_path / "accounts.db")
+
+
+@pytest.mark.service("postgresql")
+class TestPostgreSql(OnSqlAlchemy):
+    @pytest.fixture
+    def engine(self) -> sa.Engine:
+        return sa.create_engine(servers.postgresql_url())
+
+
+@pytest.mark.service("mariadb")
+class TestMariaDb(OnSqlAlchemy):
+    @pytest.fixture
+    def engine(self) -> sa.Engine:
+        return sa.create_engine(servers.mariadb_url())
