@@ -103,17 +103,19 @@ SET o.attempts = o.attempts + (o.status = 'PROCESSING' OR o.claim_token IS NOT N
     o.due_at = UTC_TIMESTAMP(6) + INTERVAL :lease SECOND, o.status = 'PROCESSING'
 """
 
+# The first hindered row of an aggregate, and not any before this row: MariaDB remembers a
+# subquery's result by what it depends on, here once for all rows of a hot aggregate.
 _STATEMENTS = Statements(
     lock_due="""
 SELECT {whole_row}, o.status = 'PROCESSING' OR o.claim_token IS NOT NULL AS lapsed
 FROM {outbox} AS o FORCE INDEX ({due})
 WHERE o.due_sort <= UTC_TIMESTAMP(6)
-    AND (
+    AND COALESCE((
         SELECT p.id FROM {outbox} AS p FORCE INDEX ({hindered})
         WHERE p.hindered = 1 AND p.aggregate_type = o.aggregate_type
-            AND p.aggregate_id = o.aggregate_id AND p.id < o.id
-        LIMIT 1
-    ) IS NULL
+            AND p.aggregate_id = o.aggregate_id
+        ORDER BY p.id LIMIT 1
+    ), o.id) >= o.id
 ORDER BY o.due_sort, o.id LIMIT :limit
 FOR UPDATE SKIP LOCKED
 """,

@@ -98,13 +98,12 @@ SELECT o.id, o.aggregate_type, o.aggregate_id, o.due_at,
     o.status = 'PROCESSING' OR o.claim_token IS NOT NULL AS lapsed
 FROM {outbox} AS o
 WHERE o.status IN ('PENDING', 'PROCESSING') AND o.due_at <= (SELECT clock_timestamp())
-    AND (
-        SELECT p.id FROM {outbox} AS p
+    AND CASE WHEN EXISTS (
+        SELECT 1 FROM {outbox} AS p
         WHERE p.aggregate_type = o.aggregate_type AND p.aggregate_id = o.aggregate_id
             AND p.id < o.id AND p.status NOT IN ('SENT', 'SKIPPED')
             AND (p.status <> 'PENDING' OR p.failures > 0 OR p.claim_token IS NOT NULL)
-        LIMIT 1
-    ) IS NULL
+    ) THEN false ELSE true END
 ORDER BY o.due_at, o.id LIMIT :limit
 FOR UPDATE OF o SKIP LOCKED
 """,

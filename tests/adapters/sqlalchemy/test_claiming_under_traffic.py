@@ -1,0 +1,36 @@
+"""Nothing is overtaken and nothing doubled, with writers, relays and failures side by side."""
+
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from tests.adapters.sqlalchemy.traffic import Traffic
+from tests.databases import mariadb_engine, outbox_database, postgresql_engine, sqlite_engine
+
+
+def _check(engine: sa.Engine, *, events: int, writers: int, relays: int) -> None:
+    with outbox_database(engine) as database:
+        traffic = Traffic(database, events)
+        traffic.run(writers=writers, relays=relays)
+
+        broker = traffic.broker
+        assert (broker.overtaken, broker.doubled, traffic.lost_leases) == (0, 0, 0)
+        assert broker.taken == traffic.stored >= events
+        backlog = database.store().backlog()
+        assert (backlog.pending, backlog.processing, backlog.failed) == (0, 0, 0)
+        assert traffic.born_owned > traffic.stored / 10
+
+
+@pytest.mark.service("postgresql")
+def test_nothing_is_overtaken_on_postgresql() -> None:
+    _check(postgresql_engine(), events=3000, writers=4, relays=2)
+
+
+@pytest.mark.service("mariadb")
+def test_nothing_is_overtaken_on_mariadb() -> None:
+    _check(mariadb_engine(), events=3000, writers=4, relays=2)
+
+
+def test_nothing_is_overtaken_on_sqlite(tmp_path: Path) -> None:
+    _check(sqlite_engine(tmp_path), events=600, writers=2, relays=1)
