@@ -54,6 +54,8 @@ class Coordinator:
             if finished is None and not self._is_behind:
                 break
             try:
+                if self.board.is_aborted:
+                    self._give_back(self.board.give_up_everything())
                 self._settle(finished or [])
                 self._claim()
                 errors = 0

@@ -67,6 +67,7 @@ class LaneBoard:
     _tickets: "itertools.count[int]" = attrs.field(factory=itertools.count, init=False)
     _closing: bool = attrs.field(default=False, init=False)
     _aborted: bool = attrs.field(default=False, init=False)
+    _given_up: bool = attrs.field(default=False, init=False)
 
     @property
     def is_closing(self) -> bool:
@@ -128,7 +129,8 @@ class LaneBoard:
     def take_finished(self, *, wait: bool = True) -> list[Finished] | None:
         """Wait for lanes to settle or to claim; ``None`` when all is over.
 
-        An empty list means that there is something to claim, or nothing without ``wait``.
+        An empty list means that there is something to claim or to give up, or nothing at all
+        without ``wait``.
         """
         with self._changed:
             if wait:
@@ -190,6 +192,7 @@ class LaneBoard:
             dropped = [one for lane in list(self._lanes.values()) for one in self._drop(lane)]
             self._ready.clear()
             self._claims.clear()
+            self._given_up = True
             return dropped
 
     def let_go(self, count: int) -> None:
@@ -255,7 +258,8 @@ class LaneBoard:
         return dropped
 
     def _has_work(self) -> bool:
-        return bool(self._finished) or self._claim_is_due() or self._has_ended()
+        must_give_up = self._aborted and not self._given_up
+        return bool(self._finished) or must_give_up or self._claim_is_due() or self._has_ended()
 
     def _claim_is_due(self) -> bool:
         if self._aborted or not self._claims:

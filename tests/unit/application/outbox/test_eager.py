@@ -571,21 +571,26 @@ def test_shutdown_gives_back_in_one_call_what_does_not_go_out_in_time(
 
     assert results == [True]
     assert publisher.delivered_ids() == ["m0"]
-    assert store.calls == [("mark_sent", 1), ("release", 19)]
+    assert sorted(store.calls) == [("mark_sent", 1), ("release", 19)]
     assert metrics.count("left_to_relay") == 19
 
 
-def test_shutdown_says_so_when_a_publish_hangs(
-    make_eager: MakeEager, publisher: ScriptedPublisher, gate: threading.Event
+def test_shutdown_gives_the_rest_back_and_says_so_when_a_publish_hangs(
+    make_eager: MakeEager,
+    store: WatchedStore,
+    publisher: ScriptedPublisher,
+    gate: threading.Event,
 ) -> None:
     publisher.longest_call = seconds(0.01)
-    eager = make_eager(shutdown_timeout=0.01)
+    eager = make_eager(workers=1, shutdown_timeout=0.01)
     publisher.next(waits_for(gate))
-    push(eager, a_message())
+    push(eager, a_message(of="1"), a_message(of="2"), a_message(of="3", version=None))
     eventually(lambda: publisher.tried)
 
     assert not eager.shutdown()
 
+    assert store.names().count("release") == 1
+    assert len(store.claim_pending(batch_size=9, lease=DEADLINE)) == 2
     assert not eager.shutdown(), "nor does the second call wait for it"
 
 

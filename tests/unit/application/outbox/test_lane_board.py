@@ -314,6 +314,8 @@ def test_an_aborted_board_waits_for_what_is_being_sent_without_turning_in_circle
     put(board, owned(1, of="a"), unowned(2, of="b"))
     lane, claims = run(board)
     board.close(abort=True)
+    assert board.take_finished() == [], "what is queued is given up at once"
+    assert ids(board.give_up_everything()) == [2]
     answers: list[list[Finished] | None] = []
     thread = threading.Thread(target=lambda: answers.append(board.take_finished()))
     thread.start()
