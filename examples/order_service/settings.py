@@ -6,12 +6,13 @@ OUTBOX_…      the keys outbox.*, such as OUTBOX_POLL_INTERVAL=1s
 """
 
 import os
-from collections.abc import Mapping
 from typing import Self
 from urllib.parse import urlsplit
 
 import attrs
 
+from pragmatic_ddd.application.configuration import EnvironmentConfigurationSource
+from pragmatic_ddd.application.outbox import OutboxRelayConfig
 from pragmatic_ddd.errors import ConfigurationError
 
 
@@ -21,31 +22,32 @@ class Settings:
 
     Attributes:
         database_url: Where orders and outbox are.
-        broker: ``in-process``, or the URL of a name server.
+        name_server: RocketMQ's; ``None`` for subscribers in this process.
+        outbox: How eagerly the outbox works.
     """
 
     database_url: str = "sqlite:///orders.db"
-    broker: str = "in-process"
+    name_server: str | None = None
+    outbox: OutboxRelayConfig = attrs.field(factory=OutboxRelayConfig.default_config)
 
     @classmethod
-    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:
-        return cls(
-            database_url=environment.get("DATABASE_URL", "sqlite:///orders.db"),
-            broker=environment.get("BROKER", "in-process"),
-        )
-
-    @property
-    def name_server(self) -> str | None:
-        """Return RocketMQ's ``host:port``; ``None`` for subscribers in this process.
+    def from_environment(cls) -> Self:
+        """Read the environment.
 
         Raises:
-            ConfigurationError: The broker is neither.
+            ConfigurationError: A setting is wrong; names key, value and rule.
         """
-        if self.broker == "in-process":
-            return None
-        parts = urlsplit(self.broker)
-        if parts.scheme != "rocketmq" or not parts.netloc:
-            raise ConfigurationError(
-                [f"BROKER = {self.broker!r}: in-process or rocketmq://host:port"]
-            )
-        return parts.netloc
+        return cls(
+            database_url=os.environ.get("DATABASE_URL", "sqlite:///orders.db"),
+            name_server=_name_server(os.environ.get("BROKER", "in-process")),
+            outbox=OutboxRelayConfig.bind(EnvironmentConfigurationSource()),
+        )
+
+
+def _name_server(broker: str) -> str | None:
+    if broker == "in-process":
+        return None
+    url = urlsplit(broker)
+    if url.scheme != "rocketmq" or not url.netloc:
+        raise ConfigurationError([f"BROKER = {broker!r}: in-process, or rocketmq://host:port"])
+    return url.netloc

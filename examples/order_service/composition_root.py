@@ -1,0 +1,109 @@
+"""The one place that knows every part: from settings to a container, once per process."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import punq
+import sqlalchemy as sa
+from sqlalchemy import orm
+
+from examples.order_service.application import IUnitsOfWork, OrderService
+from examples.order_service.application.warehouse import IPackingList, Warehouse
+from examples.order_service.domain import EVENTS
+from examples.order_service.infrastructure.mapping import map_orders
+from examples.order_service.infrastructure.packing_list import SqlAlchemyPackingList
+from examples.order_service.infrastructure.tables import metadata, outbox_message
+from examples.order_service.settings import Settings
+from pragmatic_ddd.application.configuration import MappingConfigurationSource
+from pragmatic_ddd.application.events import ConfigurableTopicResolver
+from pragmatic_ddd.application.outbox import (
+    BrokerHealth,
+    EagerOutboxPublisher,
+    EventEncoding,
+    OutboxRelay,
+)
+from pragmatic_ddd.ports import IEventManager, IEventSerializer, IOutboxStore
+from pragmatic_ddd_local import ThreadPoolEventManager
+from pragmatic_ddd_orjson import EventTypeRegistry, OrjsonEventSerializer
+from pragmatic_ddd_rocketmq import RocketMqConfig, RocketMqEventManager
+from pragmatic_ddd_sqlalchemy import (
+    SqlAlchemyOutbox,
+    SqlAlchemyOutboxStore,
+    SqlAlchemyUnitsOfWork,
+    make_sqlite_safe,
+    validate_schema,
+)
+
+# One topic: the events of an order keep their order on the broker, too.
+TOPICS = ConfigurableTopicResolver(
+    MappingConfigurationSource({"event.topic.default": "shop-orders"})
+)
+
+
+def compose(settings: Settings) -> punq.Container:
+    """Return a container with every part of the service; nothing is started or connected."""
+    map_orders()
+    engine = make_sqlite_safe(sa.create_engine(settings.database_url))
+    serializer = a_serializer()
+    events = an_event_manager(settings, serializer)
+    store = SqlAlchemyOutboxStore(engine, outbox_message)
+    health = BrokerHealth()
+    relay = OutboxRelay(store=store, publisher=events, config=settings.outbox, health=health)
+    eager = EagerOutboxPublisher(
+        store=store, publisher=events, config=settings.outbox, health=health, wake_relay=relay.wake
+    )
+    sessions = orm.sessionmaker(engine)
+    encoding = EventEncoding(serializer=serializer)
+    SqlAlchemyOutbox(store=store, encoding=encoding, eager=eager).attach(sessions)
+
+    container = punq.Container()
+    container.register(sa.Engine, instance=engine)
+    container.register(IEventManager, instance=events)
+    container.register(IOutboxStore, instance=store)
+    container.register(OutboxRelay, instance=relay)
+    container.register(EagerOutboxPublisher, instance=eager)
+    container.register(IUnitsOfWork, instance=SqlAlchemyUnitsOfWork(sessions))
+    container.register(IPackingList, SqlAlchemyPackingList)
+    container.register(Warehouse)
+    container.register(OrderService)
+    if settings.name_server is None:
+        container.resolve(Warehouse).subscribe_to(events)
+    return container
+
+
+def a_serializer() -> OrjsonEventSerializer:
+    event_types = EventTypeRegistry()
+    event_types.register(*EVENTS)
+    return OrjsonEventSerializer(event_types)
+
+
+def an_event_manager(settings: Settings, serializer: IEventSerializer) -> IEventManager:
+    """Subscribers in this process, or a broker that brings events to other ones."""
+    if settings.name_server is None:
+        return ThreadPoolEventManager(serializer)
+    config = RocketMqConfig(
+        name_server=settings.name_server, producer_group="shop", consumer_group="warehouse"
+    )
+    return RocketMqEventManager(config, serializer, TOPICS)
+
+
+def create_schema(container: punq.Container) -> None:
+    """Make the tables that are missing: an example has no migrations."""
+    engine: sa.Engine = container.resolve(sa.Engine)
+    metadata.create_all(engine)
+    validate_schema(engine, outbox_message)
+
+
+@contextmanager
+def running(container: punq.Container, *, with_relay: bool) -> Iterator[None]:
+    """Start what has a life, and end it in the reverse order."""
+    events: IEventManager = container.resolve(IEventManager)
+    relay: OutboxRelay = container.resolve(OutboxRelay)
+    with ExitStack() as ends:
+        ends.callback(container.resolve(sa.Engine).dispose)
+        events.start()
+        ends.callback(events.shutdown)
+        if with_relay:
+            ends.enter_context(relay)
+        ends.enter_context(container.resolve(EagerOutboxPublisher))
+        yield
