@@ -63,6 +63,15 @@ def _blocks(text: str) -> Iterator[Block]:
         )
 
 
+def program(page: Path) -> str:
+    """Return the blocks of a page that are run, as one program with the page's line numbers."""
+    source = ""
+    for block in python_blocks(page):
+        if block.is_run:
+            source += "\n" * (block.line - 1 - source.count("\n")) + block.source
+    return source
+
+
 def run(page: Path, services: frozenset[str]) -> None:
     """Run a page.
 

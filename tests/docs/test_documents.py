@@ -9,10 +9,14 @@ from pathlib import Path
 import pytest
 
 from tests import servers
-from tests.docs.page import python_blocks
+from tests.docs.page import program, python_blocks
 
 _ROOT = Path(__file__).parent.parent.parent
-_PAGES = [_ROOT / "README.md", *sorted((_ROOT / "docs").glob("**/*.md"))]
+_PAGES = [
+    _ROOT / "README.md",
+    *sorted((_ROOT / "docs").glob("**/*.md")),
+    *sorted((_ROOT / "examples").glob("**/*.md")),
+]
 _PAGES_WITH_CODE = [page for page in _PAGES if python_blocks(page)]
 
 
@@ -51,6 +55,23 @@ def test_the_code_of_a_page_runs_and_prints_what_it_says(
         capture_output=True,
         text=True,
         timeout=60,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_code_of_the_pages_has_the_types_that_it_needs(tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
+    for page in _PAGES_WITH_CODE:
+        (tmp_path / f"{page.stem.replace('-', '_')}.py").write_text(program(page))
+
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", *sorted(map(str, tmp_path.glob("*.py")))],
+        cwd=_ROOT,
+        capture_output=True,
+        text=True,
+        timeout=110,
         check=False,
     )
 
