@@ -1,0 +1,88 @@
+"""What the relay process runs: a relay, and what must live around it; made by a factory."""
+
+import importlib
+from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
+
+import attrs
+
+from pragmatic_ddd.application.outbox import OutboxRelay
+from pragmatic_ddd.errors import ConfigurationError
+from pragmatic_ddd.ports import ILifecycle
+
+
+def _as_tuple(lifecycles: Iterable[ILifecycle]) -> tuple[ILifecycle, ...]:
+    return tuple(lifecycles)
+
+
+@attrs.frozen(kw_only=True)
+class RelayApplication:
+    """A relay, and what it needs alive.
+
+    Attributes:
+        relay: Not started: the service runs it.
+        lifecycles: Things with ``start()`` and ``shutdown()``, such as the event manager. Started
+            in this order before the relay runs, shut down in the other order after it has ended.
+    """
+
+    relay: OutboxRelay = attrs.field(validator=attrs.validators.instance_of(OutboxRelay))
+    lifecycles: Sequence[ILifecycle] = attrs.field(default=(), converter=_as_tuple)
+
+    @lifecycles.validator
+    def _check_lifecycles(self, _: object, value: Sequence[object]) -> None:
+        for one in value:
+            for method in ("start", "shutdown"):
+                if not callable(getattr(one, method, None)):
+                    raise TypeError(f"lifecycles: {one!r} has no {method}()")
+
+
+def load_application(text: str) -> RelayApplication:
+    """Import a module, call its factory, and return what it makes.
+
+    Args:
+        text: ``module:factory``, such as ``shop.relay:application``; the factory takes no
+            arguments and returns a ``RelayApplication`` or an ``OutboxRelay``.
+
+    Raises:
+        ConfigurationError: The text is no ``module:factory``, the module cannot be imported, it
+            has no such factory, or that raises or returns something else; ``__cause__`` says
+            what was raised.
+    """
+    module, colon, name = text.partition(":")
+    if not colon or not all(part.isidentifier() for part in [*module.split("."), *name.split(".")]):
+        raise _problem(text, "expected module:factory, such as shop.relay:application")
+    made = _call(text, _find(text, module, name))
+    if isinstance(made, OutboxRelay):
+        return RelayApplication(relay=made)
+    if not isinstance(made, RelayApplication):
+        raise _problem(text, f"it returned {made!r}, not a RelayApplication or an OutboxRelay")
+    return made
+
+
+def _find(text: str, module: str, name: str) -> Callable[[], object]:
+    try:
+        imported = importlib.import_module(module)
+    except (Exception, SystemExit) as error:
+        raise _problem(text, f"cannot import {module}: {_sentence(error)}") from error
+    try:
+        factory: object = attrgetter(name)(imported)
+    except AttributeError as error:
+        raise _problem(text, f"{module} has no {name}") from error
+    if not callable(factory):
+        raise _problem(text, f"{name} is {factory!r}, not a function that makes the application")
+    return factory
+
+
+def _call(text: str, factory: Callable[[], object]) -> object:
+    try:
+        return factory()
+    except (Exception, SystemExit) as error:
+        raise _problem(text, f"it raised {_sentence(error)}") from error
+
+
+def _problem(text: str, reason: str) -> ConfigurationError:
+    return ConfigurationError([f"--app {text}: {reason}"])
+
+
+def _sentence(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
