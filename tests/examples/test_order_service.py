@@ -257,6 +257,32 @@ def test_no_event_is_forgotten_in_the_registry() -> None:
     assert raised == set(EVENTS)
 
 
+def test_what_the_shop_leaves_behind_is_brought_by_a_relay_process(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/orders.db"
+    container = compose(Settings(database_url=url))
+    create_schema(container)
+    container.resolve(EagerOutboxPublisher).shutdown()
+    orders: OrderService = container.resolve(OrderService)
+    order_id = orders.place(PlaceOrder(customer_id="ann", items=(TEACUP,)))
+    orders.pay(PayOrder(order_id=order_id, payment_reference="4711"))
+    assert [status for _, _, status in outbox_of(container, order_id)] == ["PENDING"] * 2
+
+    app = "examples.order_service.relay:application"
+    done = subprocess.run(
+        [sys.executable, "-m", "pragmatic_ddd_relay", "run", "--once", "--app", app],
+        env=os.environ | {"DATABASE_URL": url},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert [status for _, _, status in outbox_of(container, order_id)] == ["SENT"] * 2
+    assert packed(container) == {order_id}
+    container.resolve(sa.Engine).dispose()
+
+
 @pytest.mark.service("rocketmq")
 def test_the_warehouse_hears_of_it_over_a_broker(tmp_path: Path) -> None:
     environment = _environment(tmp_path)
