@@ -15,8 +15,8 @@ from pragmatic_ddd_orjson.hooks import (
     Annotation,
     Hooks,
     UnfitError,
+    exact_hooks,
     owner_of,
-    unexpected,
 )
 
 _Field = Any  # an attribute of attrs, or a field of a dataclass
@@ -38,15 +38,13 @@ def class_hooks(annotation: Annotation, converter: Converter) -> Hooks:
     write_fields = make_dict_unstructure_fn_from_attrs(fields, owner, converter, names)
     read_fields = make_dict_structure_fn_from_attrs(fields, owner, converter, names)
 
+    hooks = exact_hooks(owner, write_fields, dict, read_fields)
+
     def write(value: object) -> object:
-        return write_fields(value) if type(value) is owner else _not_exactly(owner, value)
+        is_derived = isinstance(value, owner) and type(value) is not owner
+        return _as_base(owner, type(value)) if is_derived else hooks.write(value)
 
-    def read(raw: object, kind: object) -> object:
-        if type(raw) is not dict:
-            raise unexpected(raw, f"the fields of {owner.__name__}")
-        return read_fields(raw, kind)
-
-    return Hooks(write, read)
+    return Hooks(write, hooks.read)
 
 
 def fields_of(annotation: Annotation) -> list[_Field]:
@@ -67,19 +65,18 @@ def fields_of(annotation: Annotation) -> list[_Field]:
     arguments = _type_arguments(annotation)
     raw_fields = attrs.fields(owner) if attrs.has(owner) else dataclasses.fields(owner)
     fields = {raw.name: _field(raw, hints, arguments) for raw in raw_fields}
-    return list(attrs.fields(attrs.make_class("Fields", fields)))
+    return list(attrs.fields(attrs.make_class("Fields", fields, init=False)))
 
 
 def _field(raw: _Field, hints: Mapping[str, object], arguments: Mapping[object, object]) -> _Field:
     if raw.name not in hints and raw.type is None:
         raise UnfitError("has no annotation", f".{raw.name}")
     if not raw.init:
-        raise UnfitError(
-            "is no argument of the constructor; make it a property", path=f".{raw.name}"
-        )
+        raise UnfitError("is no argument of the constructor; make it a property", f".{raw.name}")
     annotation: Annotation = _with_arguments(hints.get(raw.name, raw.type), arguments)
     missing = (attrs.NOTHING, dataclasses.MISSING)
-    is_required = raw.default in missing and getattr(raw, "default_factory", missing[1]) in missing
+    defaults = (raw.default, getattr(raw, "default_factory", dataclasses.MISSING))
+    is_required = all(any(default is each for each in missing) for default in defaults)
     return attrs.field(
         type=annotation,
         alias=getattr(raw, "alias", None) or raw.name,
@@ -107,11 +104,8 @@ def _with_arguments(annotation: Annotation, arguments: Mapping[object, object]) 
     return annotation[tuple(_with_arguments(each, arguments) for each in parameters)]
 
 
-def _not_exactly(owner: type, value: object) -> UnfitError:
-    if not isinstance(value, owner):
-        return unexpected(value, owner.__name__)
-    name = type(value).__name__
+def _as_base(owner: type, kind: type) -> UnfitError:
     return UnfitError(
-        f"a {name} in a field of its base class {owner.__name__} would come back as the "
-        f"base: annotate the field as {owner.__name__} | {name}",
+        f"a {kind.__name__} in a field of its base class {owner.__name__} would come back as the "
+        f"base: annotate the field as {owner.__name__} | {kind.__name__}"
     )

@@ -1,7 +1,7 @@
 """Hooks of containers: list, tuple, set, frozenset, dict; and of plain JSON."""
 
 import typing
-from collections.abc import Callable
+from collections.abc import Iterable
 from typing import Any
 
 import attrs
@@ -14,14 +14,14 @@ from pragmatic_ddd_orjson.hooks import (
     Entries,
     Hooks,
     UnfitError,
+    Write,
+    exact_hooks,
     owner_of,
     unexpected,
 )
 from pragmatic_ddd_orjson.scalars import SCALARS
 
 CONTAINERS = (list, tuple, set, frozenset, dict)
-_Items = Any  # a container, once its type is checked
-_Write = Callable[[Any], Any]
 
 
 @attrs.frozen
@@ -50,38 +50,31 @@ def checked_hooks(annotation: Annotation, converter: Converter, segment: str) ->
         raise error.at(segment)  # noqa: B904  # the same error, further out
 
 
-def _items_hooks(converter: Converter, kind: Callable[[Any], Any], item: Annotation) -> Hooks:
-    name = getattr(kind, "__name__", "")
+def _items_hooks(converter: Converter, kind: type[Any], item: Annotation) -> Hooks:
     write_item = checked_hooks(item, converter, "[]").write
     read_items = list_structure_factory(list[item], converter)
     arranged = _sorted if kind in (set, frozenset) else list
 
-    def write(value: _Items) -> object:
-        if type(value) is not kind:
-            return unexpected(value, name)
+    def write(value: Iterable[object]) -> list[object]:
         return arranged([write_item(each) for each in value])
 
-    def read(raw: object, _: object) -> object:
-        if type(raw) is not list:
-            raise unexpected(raw, name)
-        items = read_items(raw, list)
-        return items if kind is list else kind(items)
+    def read(raw: list[object], _: object) -> object:
+        return kind(read_items(raw, list))
 
-    return Hooks(write, read)
+    return exact_hooks(kind, write, list, read_items if kind is list else read)
 
 
 def _row_hooks(converter: Converter, items: tuple[Annotation, ...]) -> Hooks:
     parts = [checked_hooks(each, converter, f"[{i}]") for i, each in enumerate(items)]
-    expected = f"tuple of {len(parts)} items"
 
-    def write(value: _Items) -> object:
-        if type(value) is not tuple or len(value) != len(parts):
-            return unexpected(value, expected)
+    def write(value: tuple[object, ...]) -> object:
+        if len(value) != len(parts):
+            return UnfitError(f"{len(value)} items instead of {len(parts)}")
         return [part.write(each) for part, each in zip(parts, value, strict=True)]
 
-    def read(raw: object, _: object) -> object:
-        if type(raw) is not list or len(raw) != len(parts):
-            raise unexpected(raw, expected)
+    def read(raw: list[object], _: object) -> object:
+        if len(raw) != len(parts):
+            raise UnfitError(f"{len(raw)} items instead of {len(parts)}")
         row: list[object] = []
         try:
             for part, annotation, each in zip(parts, items, raw, strict=True):
@@ -91,27 +84,14 @@ def _row_hooks(converter: Converter, items: tuple[Annotation, ...]) -> Hooks:
             raise IterableValidationError("in a tuple", [error], tuple) from error
         return tuple(row)
 
-    return Hooks(write, read)
+    return exact_hooks(tuple, write, list, read)
 
 
 def _dict_hooks(converter: Converter, key: Annotation, item: Annotation) -> Hooks:
     write_key = checked_hooks(Key(key), converter, "[key]").write
     write_item = checked_hooks(item, converter, "[]").write
-    read_entries = make_mapping_structure_fn(
-        dict[key, item], converter, key_type=Key(key), val_type=item
-    )
-
-    def write(value: _Items) -> object:
-        if type(value) is not dict:
-            return unexpected(value, "dict")
-        return _entries(value, write_key, write_item)
-
-    def read(raw: object, _: object) -> object:
-        if type(raw) is not dict:
-            raise unexpected(raw, "dict")
-        return read_entries(raw, dict)
-
-    return Hooks(write, read)
+    read = make_mapping_structure_fn(dict[key, item], converter, key_type=Key(key), val_type=item)
+    return exact_hooks(dict, lambda value: _entries(value, write_key, write_item), dict, read)
 
 
 def _sorted(items: list[Any]) -> list[Any]:
@@ -121,7 +101,7 @@ def _sorted(items: list[Any]) -> list[Any]:
         return sorted(items, key=repr)
 
 
-def _entries(value: dict[Any, Any], write_key: _Write, write_item: _Write) -> Entries:
+def _entries(value: dict[Any, Any], write_key: Write, write_item: Write) -> Entries:
     entries = Entries({write_key(key): write_item(item) for key, item in value.items()})
     entries.keys_before = list(value)
     return entries

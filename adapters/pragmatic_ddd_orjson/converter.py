@@ -6,11 +6,11 @@ hook of ``str``. An event must come back as it was, so here a type has its own h
 """
 
 import enum
+import inspect
 import threading
 import types
 import typing
-from collections import abc
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import attrs
@@ -22,6 +22,8 @@ from pragmatic_ddd_orjson.containers import CONTAINERS, PLAIN, Key, container_ho
 from pragmatic_ddd_orjson.hooks import Annotation, Hooks, UnfitError, meant, owner_of
 from pragmatic_ddd_orjson.scalars import KEYS, SCALARS, text_hooks
 from pragmatic_ddd_orjson.unions import union_hooks
+
+_CONCRETE = "list[...], tuple[..., ...], dict[..., ...], set[...] or frozenset[...]"
 
 
 @attrs.frozen
@@ -117,8 +119,9 @@ class ValueCodecs(Converter):
             return enum_hooks(owner)
         if has_fields(owner):
             return class_hooks(annotation, self)
-        hint = _HINTS.get(owner, "is no type that events may hold")
-        raise UnfitError(f"{annotation!r} {hint}")
+        if inspect.isabstract(owner) and issubclass(owner, Iterable):
+            raise UnfitError(f"{annotation!r} may be one of several: annotate {_CONCRETE}")
+        raise UnfitError(f"{annotation!r} is no type that events may hold")
 
 
 def _later(made: list[Hooks]) -> Hooks:
@@ -129,14 +132,3 @@ def _later(made: list[Hooks]) -> Hooks:
         return made[0].read(raw, kind)
 
     return Hooks(write, read)
-
-
-_LIST_OR_TUPLE = "may be a list or a tuple: annotate list[...] or tuple[..., ...]"
-_HINTS: dict[object, str] = {
-    abc.Sequence: _LIST_OR_TUPLE,
-    abc.Iterable: _LIST_OR_TUPLE,
-    abc.Collection: _LIST_OR_TUPLE,
-    abc.Mapping: "may be any mapping: annotate dict[..., ...]",
-    abc.MutableMapping: "may be any mapping: annotate dict[..., ...]",
-    abc.Set: "may be a set or a frozenset: annotate frozenset[...] or set[...]",
-}

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple, Self
 
 # A class, or what ``typing`` makes of one: neither has a type of its own.
 Annotation = Any
+Write = Callable[[Any], Any]
+Read = Callable[[Any, Any], Any]
 
 
 class Hooks(NamedTuple):
@@ -21,8 +23,22 @@ class Hooks(NamedTuple):
         read: From what orjson has read, and the annotation, to a value.
     """
 
-    write: Callable[[Any], Any]
-    read: Callable[[Any, Any], Any]
+    write: Write
+    read: Read
+
+
+def exact_hooks(kind: type, write: Write, raw_kind: type, read: Read) -> Hooks:
+    """Return hooks that see values of exactly that class, and JSON of exactly that kind."""
+
+    def write_exact(value: object) -> object:
+        return write(value) if type(value) is kind else unexpected(value, kind.__name__)
+
+    def read_exact(raw: object, annotation: object) -> object:
+        if type(raw) is raw_kind:
+            return read(raw, annotation)
+        raise unexpected(raw, kind.__name__)
+
+    return Hooks(write_exact, read_exact)
 
 
 class UnfitError(Exception):

@@ -17,19 +17,21 @@ def first_refusal(written: object) -> tuple[str, str] | None:
 
 def first_failure(error: Exception) -> tuple[str, str]:
     """Return path and reason of the first of what cattrs could not read."""
-    reasons: list[str] = []
+    failures: list[tuple[BaseException, bool]] = []
 
     def note(failure: BaseException, kind: type | None) -> str:
-        if isinstance(failure, KeyError) and kind is not None:
-            reasons.append("is missing")
-        elif isinstance(failure, UnfitError | RecursionError):
-            reasons.append(str(failure))
-        else:
-            reasons.append(f"its class refuses the values: {failure}")
-        return reasons[-1]
+        failures.append((failure, kind is not None))
+        return ""
 
-    message = transform_error(error, "", note)[0]
-    return message.removeprefix(f"{reasons[0]} @ ").removeprefix("."), reasons[0]
+    path = transform_error(error, "", note)[0].removeprefix(" @ ").removeprefix(".")
+    failure, is_member = failures[0]
+    if isinstance(failure, RecursionError):
+        return "", str(failure)
+    if isinstance(failure, UnfitError):
+        return path, failure.reason
+    if isinstance(failure, KeyError) and is_member:
+        return path, "is missing"
+    return path, f"its class refuses the values: {failure}"
 
 
 def _refusals(written: object, path: str) -> Iterator[tuple[str, str]]:

@@ -54,8 +54,9 @@ def text_hooks(kind: type, write: Callable[[Any], str], read: Callable[[str], An
             raise unexpected(raw, f"the text of a {kind.__name__}")
         try:
             return read(raw)
-        except (ValueError, ArithmeticError) as error:
-            raise UnfitError(f"{raw!r:.60} is no {kind.__name__}: {error}") from error
+        except (ValueError, ArithmeticError, LookupError, TypeError) as error:
+            detail = f": {error}" if isinstance(error, ValueError) else ""
+            raise UnfitError(f"{raw!r:.60} is no {kind.__name__}{detail}") from error
 
     return Hooks(write_text, read_text)
 
