@@ -13,7 +13,7 @@ from pragmatic_ddd_orjson import EventTypeRegistry, OrjsonEventSerializer
 
 
 class TestOrjson(EventSerializerContract):
-    @pytest.fixture
+    @pytest.fixture(scope="class")
     def serializer(self) -> IEventSerializer:
         registry = EventTypeRegistry()
         registry.register(*CONTRACT_EVENTS)
