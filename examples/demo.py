@@ -7,6 +7,7 @@ in-process event manager behind a switch. Everything that it says, it checks.
 import datetime as dt
 import logging
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -50,10 +51,11 @@ QUICK = OutboxRelayConfig(
 
 @attrs.define
 class SwitchedBroker:
-    """A broker that can be switched off, and remembers what it has confirmed."""
+    """A broker that can be off, or hold its answers back; it remembers what it has confirmed."""
 
     inner: IStoredEventPublisher
     is_on: bool = True
+    answers: threading.Event = attrs.field(factory=threading.Event)
     confirmed: list[OutboxMessage] = attrs.field(factory=list)
 
     @property
@@ -67,6 +69,7 @@ class SwitchedBroker:
     def publish_stored(self, message: OutboxMessage) -> Receipt:
         if not self.is_on:
             raise BrokerUnavailableError(message.message_id, message.event_type, "switched off")
+        self.answers.wait(self.longest_call.total_seconds())
         receipt = self.inner.publish_stored(message)
         self.confirmed.append(message)
         return receipt
@@ -121,9 +124,14 @@ class Shop:
         with self.engine.connect() as connection:
             return [Row(*row) for row in connection.execute(statement)]
 
-    def show_when(self, *expected: str) -> list[Row]:
+    def show_when(self, *expected: str, in_any_order: bool = False) -> list[Row]:
         """Wait until the rows have these states, then print them; fail when they never do."""
-        rows = wait_for(self.rows, lambda rows: [row.status for row in rows] == list(expected))
+
+        def are_there(rows: list[Row]) -> bool:
+            states = [row.status for row in rows]
+            return states == list(expected) or (in_any_order and sorted(states) == sorted(expected))
+
+        rows = wait_for(self.rows, are_there)
         print(f"   {'id':>4}  {'order':9} {'event':20} {'status':10} attempts")
         for row in rows:
             print(
@@ -169,18 +177,22 @@ def broker_is_away(shop: Shop, broker: SwitchedBroker) -> None:
 
 
 def broker_is_back(shop: Shop, broker: SwitchedBroker) -> None:
-    print(
-        "3. The broker is back. The relay, which looked for it now and then, delivers the rest.\n"
-    )
+    print("3. The broker is back. The relay, which looked for it now and then, claims one row to")
+    print("   try it (PROCESSING: until its lease ends, nobody else sends it), then the rest.\n")
+    broker.answers.clear()
     broker.is_on = True
+    shop.show_when("PENDING", "PENDING", "PROCESSING", in_any_order=True)
+    broker.answers.set()
     shop.show_when("SENT", "SENT", "SENT")
     shop.turn_page()
 
 
 def an_event_is_poison(shop: Shop, store: SqlAlchemyOutboxStore) -> None:
     print("4. The warehouse has no shelf for teapots and unicorns: its subscriber raises an error.")
-    print(f"   After {QUICK.max_attempts} attempts these events are FAILED, and what follows them")
-    print("   waits. Other orders go on.\n")
+    print(
+        f"   After {QUICK.max_attempts} attempts these events are FAILED, and what follows them waits."
+    )
+    print("   Other orders go on.\n")
     shop.place("order-4", "teapot")
     shop.place("order-5", "unicorn")
     shop.place("order-6", "teacup")
@@ -194,7 +206,8 @@ def an_operator_decides(shop: Shop, warehouse: Warehouse, store: SqlAlchemyOutbo
     print("5. An operator reads the dead letters (list_failed):\n")
     teapot, unicorn = store.list_failed()
     for entry in (teapot, unicorn):
-        print(f"      {entry.message.aggregate_id}: ...{str(entry.last_error)[-45:]}")
+        reason = str(entry.last_error).rpartition("'in-process': ")[2]
+        print(f"      {entry.message.aggregate_id}: {reason}")
     print("\n   builds a shelf for teapots and replays the first; skips the second, which nobody")
     print("   will ever store. What waited follows, in order.\n")
     warehouse.shelves.add("teapot")
@@ -228,6 +241,7 @@ def main(folder: Path) -> None:
     events = InMemoryEventManager(serializer, longest_call=dt.timedelta(seconds=5))
     events.register_subscriber("warehouse", OrderPlaced, warehouse.take_order)
     broker = SwitchedBroker(events)
+    broker.answers.set()
     health = BrokerHealth()
     relay = OutboxRelay(store=store, publisher=broker, config=QUICK, health=health)
     eager = EagerOutboxPublisher(
