@@ -96,10 +96,7 @@ class SessionWork:
     def written(self, aggregate: AggregateRoot, write: Write, *, is_new: bool) -> None:
         """Note that the flush has written an aggregate's row under its version check."""
         if self.stack is not None:
-            state = instance_state(aggregate)
-            self.stack.top.writes[state] = write
-            if is_new:
-                self.stack.top.inserted.add(state)
+            self.stack.note_write(instance_state(aggregate), write, is_new=is_new)
 
     def record(self, session: Session, message: OutboxMessage) -> None:
         """Have a message stored that no aggregate has raised."""

@@ -116,10 +116,13 @@ class OutboxWriter:
 
 def touch_unwritten(session: Session, stack: FrameStack) -> None:
     """Have the next flush write every aggregate that has events and was not written yet."""
+    if not stack.unwritten:
+        return
+    deleted = session.deleted
     with session.no_autoflush:  # it may load a version, and is called by the flush itself
-        for state, pin in stack.pins_with_events():
-            is_kept = state.persistent and pin.aggregate not in session.deleted
-            if is_kept and version_key(state.mapper) and stack.write_of(state) is None:
+        for state, pin in list(stack.unwritten.items()):
+            is_kept = state.persistent and pin.aggregate not in deleted
+            if is_kept and pin.event_count and version_key(state.mapper) is not None:
                 touch(pin.aggregate)
 
 

@@ -102,6 +102,7 @@ class FrameStack:
     Attributes:
         frames: The outermost first.
         pins: Aggregates that have collected events in it.
+        unwritten: Those of them whose row it has yet to write under its version check.
         is_committed: Whether the innermost transaction has just been committed or released.
         is_sealed: Whether its events have been written to the outbox.
         stored: The rows written to the outbox.
@@ -111,6 +112,7 @@ class FrameStack:
 
     frames: list[Frame] = attrs.field(factory=list)
     pins: dict[State, Pin] = attrs.field(factory=dict)
+    unwritten: dict[State, Pin] = attrs.field(factory=dict)
     is_committed: bool = False
     is_sealed: bool = False
     stored: list[StoredMessage] = attrs.field(factory=list)
@@ -141,10 +143,13 @@ class FrameStack:
         pin = self.pins.setdefault(state, Pin(aggregate))
         pin.left_with = None
         self.top.marks.setdefault(state, mark)
+        if self.write_of(state) is None:
+            self.unwritten[state] = pin
 
     def unpin(self, state: State) -> None:
         """Let an aggregate go, with its events."""
         self.pins.pop(state, None)
+        self.unwritten.pop(state, None)
         for frame in self.frames:
             frame.marks.pop(state, None)
 
@@ -159,6 +164,13 @@ class FrameStack:
         else:
             raised = len(pin.aggregate.triggered_events)
             pin.left_with = write.event_count if state.modified else raised
+
+    def note_write(self, state: State, write: Write, *, is_new: bool) -> None:
+        """Note that an aggregate's row has been written under its version check."""
+        self.unwritten.pop(state, None)
+        self.top.writes[state] = write
+        if is_new:
+            self.top.inserted.add(state)
 
     def write_of(self, state: State) -> Write | None:
         """Return the last versioned write of an aggregate in this transaction."""
@@ -200,11 +212,22 @@ class FrameStack:
 
     def _undo(self, frame: Frame) -> None:
         for state, mark in frame.marks.items():
-            pin = self.pins[state]
             if state not in frame.inserted:
-                pin.aggregate.triggered_events.cut_back(mark)
+                self.pins[state].aggregate.triggered_events.cut_back(mark)
             if not any(state in below.marks for below in self.frames):
-                del self.pins[state]
+                self.unpin(state)
+        for state in frame.writes:
+            self._miss_write(state)
+
+    def _miss_write(self, state: State) -> None:
+        """Have an aggregate written again whose write is undone, if it is still here."""
+        pin = self.pins.get(state)
+        if pin is None or self.write_of(state) is not None:
+            return
+        if pin.left_with is None:
+            self.unwritten[state] = pin
+        else:
+            self.unpin(state)
 
 
 def drop_first(aggregate: AggregateRoot, count: int) -> None:

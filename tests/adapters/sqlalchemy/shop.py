@@ -17,7 +17,7 @@ from pragmatic_ddd_sqlalchemy.engine import create_sqlite_engine
 from pragmatic_ddd_sqlalchemy.outbox import SqlAlchemyOutbox
 from pragmatic_ddd_sqlalchemy.store import SqlAlchemyOutboxStore
 from tests import servers
-from tests.adapters.sqlalchemy.models import metadata, order_table, outbox_message
+from tests.adapters.sqlalchemy.models import Order, metadata, order_table, outbox_message
 
 
 @attrs.define
@@ -41,6 +41,10 @@ class RecordingEagerPath:
 
     def cancel(self, reservation: Reservation) -> None:
         self.cancelled.append(reservation)
+
+    def forget(self) -> None:
+        self.reserved.clear()
+        self.announced.clear()
 
     @property
     def announced_types(self) -> list[str]:
@@ -68,6 +72,12 @@ class Shop:
             encoding=EventEncoding(serializer=serializer),
             eager=self.eager,
         )
+
+    def place(self, *order_ids: str) -> None:
+        """Commit new orders, and forget what the eager path was told of them."""
+        with self.sessions.begin() as session:
+            session.add_all(Order.place(order_id) for order_id in order_ids)
+        self.eager.forget()
 
     def attached(self, sessions: sessionmaker[Session]) -> sessionmaker[Session]:
         """Attach an outbox to other sessions."""

@@ -17,17 +17,11 @@ from tests.adapters.sqlalchemy.models import (
     OrderPlaced,
     Parcel,
     Shipment,
-    Ticket,
     order_table,
 )
 from tests.adapters.sqlalchemy.shop import Shop
 
 __all__ = ["any_shop", "shop"]
-
-
-def place(shop: Shop, *order_ids: str) -> None:
-    with shop.sessions.begin() as session:
-        session.add_all(Order.place(order_id) for order_id in order_ids)
 
 
 def detached(shop: Shop, order_id: str) -> Order:
@@ -39,7 +33,7 @@ def detached(shop: Shop, order_id: str) -> Order:
 
 
 def test_the_event_of_a_deleted_aggregate_is_stored_as_its_last_change(any_shop: Shop) -> None:
-    place(any_shop, "o1")
+    any_shop.place("o1")
     with any_shop.sessions.begin() as session:
         order = session.get_one(Order, "o1")
         order.collect_event(OrderDeleted(aggregate_id="o1"))
@@ -51,7 +45,7 @@ def test_the_event_of_a_deleted_aggregate_is_stored_as_its_last_change(any_shop:
 
 
 def test_an_event_raised_after_the_delete_was_flushed_is_stored(shop: Shop) -> None:
-    place(shop, "o1")
+    shop.place("o1")
     with shop.sessions.begin() as session:
         order = session.get_one(Order, "o1")
         order.pay()
@@ -64,7 +58,7 @@ def test_an_event_raised_after_the_delete_was_flushed_is_stored(shop: Shop) -> N
 
 
 def test_a_delete_that_is_rolled_back_leaves_no_event(shop: Shop) -> None:
-    place(shop, "o1")
+    shop.place("o1")
     with shop.sessions() as session:
         order = session.get_one(Order, "o1")
         order.collect_event(OrderDeleted(aggregate_id="o1"))
@@ -79,7 +73,7 @@ def test_a_delete_that_is_rolled_back_leaves_no_event(shop: Shop) -> None:
 
 
 def test_a_delete_in_a_rolled_back_savepoint_does_not_count_as_a_write(shop: Shop) -> None:
-    place(shop, "o1")
+    shop.place("o1")
     with shop.sessions() as session:
         order = session.get_one(Order, "o1")
         savepoint = session.begin_nested()
@@ -106,7 +100,7 @@ def test_an_aggregate_inserted_and_deleted_in_one_transaction_stores_its_events(
 
 
 def test_a_successor_in_the_same_row_shares_no_place_with_its_predecessor(shop: Shop) -> None:
-    place(shop, "o1")
+    shop.place("o1")
     with shop.sessions.begin() as session:
         order = session.get_one(Order, "o1")
         order.lines.clear()
@@ -122,7 +116,7 @@ def test_a_successor_in_the_same_row_shares_no_place_with_its_predecessor(shop: 
 
 
 def test_an_aggregate_expunged_before_the_flush_takes_its_events_with_it(shop: Shop) -> None:
-    place(shop, "o1")
+    shop.place("o1")
     with shop.sessions.begin() as session:
         order = session.get_one(Order, "o1")
         order.pay()
@@ -137,7 +131,7 @@ def test_an_aggregate_expunged_before_the_flush_takes_its_events_with_it(shop: S
 
 
 def test_an_aggregate_expunged_after_the_flush_leaves_its_events_here(any_shop: Shop) -> None:
-    place(any_shop, "o1")
+    any_shop.place("o1")
     with any_shop.sessions.begin() as session:
         order = session.get_one(Order, "o1")
         order.pay()
@@ -156,7 +150,7 @@ def test_an_aggregate_expunged_after_the_flush_leaves_its_events_here(any_shop: 
 def test_an_aggregate_expunged_after_a_child_was_flushed_leaves_its_events_here(
     shop: Shop,
 ) -> None:
-    place(shop, "o1")
+    shop.place("o1")
     with shop.sessions.begin() as session:
         order = session.get_one(Order, "o1")
         order.change_quantity(7)
@@ -168,7 +162,7 @@ def test_an_aggregate_expunged_after_a_child_was_flushed_leaves_its_events_here(
 
 
 def test_what_was_not_flushed_when_an_aggregate_is_expunged_goes_with_it(shop: Shop) -> None:
-    place(shop, "o1")
+    shop.place("o1")
     with shop.sessions.begin() as session:
         order = session.get_one(Order, "o1")
         order.pay(1)
@@ -202,7 +196,7 @@ def test_an_aggregate_without_versions_expunged_after_the_flush_leaves_its_event
 
 
 def test_an_aggregate_expunged_and_added_again_stores_its_events_once(shop: Shop) -> None:
-    place(shop, "o1")
+    shop.place("o1")
     with shop.sessions.begin() as session:
         order = session.get_one(Order, "o1")
         order.pay()
@@ -215,7 +209,7 @@ def test_an_aggregate_expunged_and_added_again_stores_its_events_once(shop: Shop
 
 
 def test_a_rollback_after_the_expunge_drops_what_was_written_here(shop: Shop) -> None:
-    place(shop, "o1")
+    shop.place("o1")
     with shop.sessions() as session:
         order = session.get_one(Order, "o1")
         order.pay(1)
@@ -232,7 +226,7 @@ def test_a_rollback_after_the_expunge_drops_what_was_written_here(shop: Shop) ->
 def test_a_detached_aggregate_brings_its_events_into_the_session_that_it_is_added_to(
     any_shop: Shop,
 ) -> None:
-    place(any_shop, "o1")
+    any_shop.place("o1")
     order = detached(any_shop, "o1")
     order.pay()
     with any_shop.sessions.begin() as session:
@@ -247,7 +241,7 @@ def test_a_detached_aggregate_brings_its_events_into_the_session_that_it_is_adde
 def test_a_detached_aggregate_added_in_a_rolled_back_savepoint_loses_its_events(
     shop: Shop,
 ) -> None:
-    place(shop, "o1")
+    shop.place("o1")
     order = detached(shop, "o1")
     order.pay()
     with shop.sessions() as session:
@@ -260,108 +254,6 @@ def test_a_detached_aggregate_added_in_a_rolled_back_savepoint_loses_its_events(
     assert shop.orders() == {"o1": (False, 1)}
 
 
-def test_merge_carries_the_events_to_the_copy(any_shop: Shop) -> None:
-    place(any_shop, "o1")
-    given = detached(any_shop, "o1")
-    given.pay()
-    with any_shop.sessions.begin() as session:
-        session.merge(given)
-        gc.collect()
-
-    assert any_shop.places()[1:] == [("order.paid", "o1", 2, 0)]
-    assert any_shop.orders() == {"o1": (True, 2)}
-    assert len(given.triggered_events) == 0
-
-
-def test_merging_a_new_aggregate_stores_its_events(shop: Shop) -> None:
-    given = Order.place("o1")
-    with shop.sessions.begin() as session:
-        [merged] = session.merge_all([given])
-        merged.say_paid()
-
-    assert shop.places() == [("order.placed", "o1", 1, 0), ("order.paid", "o1", 1, 1)]
-
-
-def test_a_merge_that_is_rolled_back_can_be_repeated(shop: Shop) -> None:
-    place(shop, "o1")
-    given = detached(shop, "o1")
-    given.pay()
-    with shop.sessions() as session:
-        merged = session.merge(given)
-        session.rollback()
-        assert len(merged.triggered_events) == 0
-        assert len(given.triggered_events) == 1
-        session.merge(given)
-        session.commit()
-
-    assert shop.places()[1:] == [("order.paid", "o1", 2, 0)]
-
-
-def test_merging_twice_stores_each_event_once(shop: Shop) -> None:
-    place(shop, "o1")
-    given = detached(shop, "o1")
-    given.pay(1)
-    with shop.sessions.begin() as session, session.no_autoflush:
-        session.merge(given)
-        given.say_paid(2)
-        session.merge(given)
-
-    assert shop.places()[1:] == [("order.paid", "o1", 2, 0), ("order.paid", "o1", 2, 1)]
-    assert len(given.triggered_events) == 0
-
-
-def test_a_merge_in_a_rolled_back_savepoint_leaves_the_events_where_they_were(
-    shop: Shop,
-) -> None:
-    place(shop, "o1")
-    given = detached(shop, "o1")
-    given.pay()
-    with shop.sessions() as session:
-        savepoint = session.begin_nested()
-        session.merge(given)
-        savepoint.rollback()
-        session.merge(given)
-        session.commit()
-
-    assert shop.places()[1:] == [("order.paid", "o1", 2, 0)]
-
-
-def test_merging_an_aggregate_of_this_session_changes_nothing(shop: Shop) -> None:
-    place(shop, "o1")
-    with shop.sessions.begin() as session:
-        order = session.get_one(Order, "o1")
-        order.pay()
-        assert session.merge(order) is order
-
-    assert shop.rows() == ["order.placed", "order.paid"]
-
-
-def test_merging_without_loading_carries_the_events_too(shop: Shop) -> None:
-    place(shop, "o1")
-    given = detached(shop, "o1")
-    given.say_paid()
-    with shop.sessions.begin() as session:
-        session.merge(given, load=False)
-
-    assert shop.places()[1:] == [("order.paid", "o1", 2, 0)]
-
-
-def test_merging_deferred_events_is_refused(shop: Shop) -> None:
-    ticket = Ticket(title="lamp")
-    ticket.open()
-    with shop.sessions() as session:
-        with pytest.raises(UnitOfWorkError, match="deferred"):
-            session.merge(ticket)
-        assert len(ticket.triggered_events) == 1
-
-
-def test_a_merge_that_would_lose_the_events_of_another_aggregate_is_refused(shop: Shop) -> None:
-    shipment = Shipment(id="s1", parcels=[Parcel(id="p1")])
-    shipment.parcels[0].collect_event(Happened(aggregate_id="p1"))
-    with shop.sessions() as session, pytest.raises(UnitOfWorkError, match="merge it by itself"):
-        session.merge(shipment)
-
-
 def test_an_aggregate_reached_by_a_cascade_brings_its_events(shop: Shop) -> None:
     shipment = Shipment(id="s1", parcels=[Parcel(id="p1")])
     shipment.parcels[0].collect_event(Happened(aggregate_id="p1"))
@@ -372,7 +264,7 @@ def test_an_aggregate_reached_by_a_cascade_brings_its_events(shop: Shop) -> None
 
 
 def test_events_survive_bulk_statements_on_the_aggregates_table(any_shop: Shop) -> None:
-    place(any_shop, "o1")
+    any_shop.place("o1")
     with any_shop.sessions.begin() as session:
         order = session.get_one(Order, "o1")
         order.say_paid()
@@ -395,7 +287,7 @@ def test_events_of_an_aggregate_deleted_in_bulk_are_stored(shop: Shop) -> None:
 
 
 def test_a_bulk_insert_beside_an_aggregate_with_events_changes_nothing(shop: Shop) -> None:
-    place(shop, "o1")
+    shop.place("o1")
     with shop.sessions.begin() as session:
         session.get_one(Order, "o1").pay()
         session.execute(sa.insert(Order), [{"id": "o2", "paid": False, "version": 1}])
@@ -413,7 +305,7 @@ def test_saving_aggregates_with_events_in_bulk_is_refused(shop: Shop) -> None:
 
 
 def test_an_aggregate_made_transient_takes_its_unwritten_events_with_it(shop: Shop) -> None:
-    place(shop, "o1")
+    shop.place("o1")
     with shop.sessions.begin() as session:
         order = session.get_one(Order, "o1")
         order.say_paid()
@@ -424,7 +316,7 @@ def test_an_aggregate_made_transient_takes_its_unwritten_events_with_it(shop: Sh
 
 
 def test_an_aggregate_known_without_being_loaded_raises_events(shop: Shop) -> None:
-    place(shop, "o1")
+    shop.place("o1")
     order = Order(id="o1", lines=[])
     make_transient_to_detached(order)
     with shop.sessions.begin() as session:

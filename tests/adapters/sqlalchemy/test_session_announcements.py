@@ -34,11 +34,6 @@ class BrokenEagerPath(RecordingEagerPath):
         raise RuntimeError("cannot announce")
 
 
-def place(shop: Shop, *order_ids: str) -> None:
-    with shop.sessions.begin() as session:
-        session.add_all(Order.place(order_id) for order_id in order_ids)
-
-
 def attached_with(shop: Shop, eager: RecordingEagerPath) -> "sessionmaker[sa.orm.Session]":
     outbox = shop.new_outbox()
     outbox.eager = eager
@@ -85,7 +80,7 @@ def test_when_it_is_announced_the_commit_is_visible_and_the_connection_given_bac
 
 
 def test_nothing_is_read_or_written_after_the_commit(shop: Shop) -> None:
-    place(shop, "o1")
+    shop.place("o1")
     statements: list[str] = []
 
     def note(connection: sa.Connection, *args: object) -> None:

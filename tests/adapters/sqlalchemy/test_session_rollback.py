@@ -25,15 +25,8 @@ from tests.adapters.sqlalchemy.shop import Shop
 __all__ = ["any_shop", "shop"]
 
 
-def place(shop: Shop, *order_ids: str) -> None:
-    with shop.sessions.begin() as session:
-        session.add_all(Order.place(order_id) for order_id in order_ids)
-    shop.eager.announced.clear()
-    shop.eager.reserved.clear()
-
-
 def test_a_rollback_drops_the_events_of_loaded_aggregates(any_shop: Shop) -> None:
-    place(any_shop, "o1")
+    any_shop.place("o1")
     with any_shop.sessions() as session:
         order = session.get_one(Order, "o1")
         order.pay()
@@ -76,7 +69,7 @@ def test_a_new_aggregate_may_go_to_another_session_after_a_rollback(shop: Shop) 
 
 
 def test_an_exception_in_the_block_rolls_back(shop: Shop) -> None:
-    place(shop, "o1")
+    shop.place("o1")
     with pytest.raises(ZeroDivisionError), shop.sessions.begin() as session:
         session.get_one(Order, "o1").pay(1 // 0)
 
@@ -84,7 +77,7 @@ def test_an_exception_in_the_block_rolls_back(shop: Shop) -> None:
 
 
 def test_closing_without_a_commit_stores_nothing_and_leaks_nothing(any_shop: Shop) -> None:
-    place(any_shop, "o1", "o2")
+    any_shop.place("o1", "o2")
     with any_shop.sessions() as session:
         order = session.get_one(Order, "o1")
         order.pay()
@@ -99,7 +92,7 @@ def test_closing_without_a_commit_stores_nothing_and_leaks_nothing(any_shop: Sho
 
 
 def test_an_unflushed_change_keeps_its_event_when_the_session_is_closed(shop: Shop) -> None:
-    place(shop, "o1")
+    shop.place("o1")
     with shop.sessions() as session:
         order = session.get_one(Order, "o1")
         order.pay()
@@ -113,7 +106,7 @@ def test_an_unflushed_change_keeps_its_event_when_the_session_is_closed(shop: Sh
 
 
 def test_closing_inside_a_savepoint_leaves_nothing_behind(shop: Shop) -> None:
-    place(shop, "o1")
+    shop.place("o1")
     with shop.sessions() as session:
         order = session.get_one(Order, "o1")
         session.begin_nested()
@@ -139,7 +132,7 @@ def test_a_new_aggregate_never_flushed_keeps_its_events_when_the_session_is_clos
 
 
 def test_a_failed_flush_drops_and_keeps_by_the_same_rule(any_shop: Shop) -> None:
-    place(any_shop, "o1", "o2")
+    any_shop.place("o1", "o2")
     new = Order.place("o3")
     with any_shop.sessions() as session:
         loaded = session.get_one(Order, "o1")
@@ -188,7 +181,7 @@ def test_a_commit_that_the_database_refuses_gives_back_its_reservation(shop: Sho
 def test_an_event_that_cannot_be_written_keeps_its_change_from_being_stored(
     any_shop: Shop,
 ) -> None:
-    place(any_shop, "o1")
+    any_shop.place("o1")
     with any_shop.sessions() as session:
         order = session.get_one(Order, "o1")
         order.pay()
@@ -204,7 +197,7 @@ def test_an_event_that_cannot_be_written_keeps_its_change_from_being_stored(
 
 
 def test_an_outbox_that_cannot_be_written_fails_the_commit(any_shop: Shop) -> None:
-    place(any_shop, "o1")
+    any_shop.place("o1")
     [message_id] = _message_ids(any_shop)
     with any_shop.sessions() as session:
         order = session.get_one(Order, "o1")
@@ -221,7 +214,7 @@ def test_an_outbox_that_cannot_be_written_fails_the_commit(any_shop: Shop) -> No
 
 
 def test_a_commit_tried_again_without_a_rollback_stores_everything_or_nothing(shop: Shop) -> None:
-    place(shop, "o1")
+    shop.place("o1")
     with shop.sessions() as session:
         order = session.get_one(Order, "o1")
         order.pay()
@@ -258,7 +251,7 @@ def test_a_deferred_event_that_fails_is_built_again_by_the_next_try(shop: Shop) 
 
 
 def test_who_comes_second_stores_neither_change_nor_event(any_shop: Shop) -> None:
-    place(any_shop, "o1")
+    any_shop.place("o1")
     with any_shop.sessions() as session:
         late = session.get_one(Order, "o1")
         session.expunge(late)
@@ -274,7 +267,7 @@ def test_who_comes_second_stores_neither_change_nor_event(any_shop: Shop) -> Non
 
 
 def test_an_event_id_that_is_stored_already_is_refused(shop: Shop) -> None:
-    place(shop, "o1")
+    shop.place("o1")
     [message_id] = _message_ids(shop)
     with shop.sessions() as session:
         session.get_one(Order, "o1").collect_event(
@@ -285,7 +278,7 @@ def test_an_event_id_that_is_stored_already_is_refused(shop: Shop) -> None:
 
 
 def test_a_session_that_has_ended_holds_no_aggregate(shop: Shop) -> None:
-    place(shop, "o1", "o2")
+    shop.place("o1", "o2")
     session = shop.sessions()
     gone = [weakref.ref(session.get_one(Order, "o1")), weakref.ref(_paid(session, "o2"))]
     session.commit()

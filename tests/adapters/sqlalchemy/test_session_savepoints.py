@@ -11,15 +11,8 @@ from tests.adapters.sqlalchemy.shop import Shop
 __all__ = ["any_shop", "shop"]
 
 
-def place(shop: Shop, *order_ids: str) -> None:
-    with shop.sessions.begin() as session:
-        session.add_all(Order.place(order_id) for order_id in order_ids)
-    shop.eager.announced.clear()
-    shop.eager.reserved.clear()
-
-
 def test_releasing_a_savepoint_stores_and_announces_nothing(any_shop: Shop) -> None:
-    place(any_shop, "o1")
+    any_shop.place("o1")
     with any_shop.sessions() as session:
         with session.begin_nested():
             session.get_one(Order, "o1").pay()
@@ -32,7 +25,7 @@ def test_releasing_a_savepoint_stores_and_announces_nothing(any_shop: Shop) -> N
 
 
 def test_a_rollback_after_a_released_savepoint_leaves_no_trace(any_shop: Shop) -> None:
-    place(any_shop, "o1")
+    any_shop.place("o1")
     with any_shop.sessions() as session:
         with session.begin_nested():
             session.get_one(Order, "o1").pay()
@@ -47,7 +40,7 @@ def test_a_rollback_after_a_released_savepoint_leaves_no_trace(any_shop: Shop) -
 
 
 def test_events_of_a_rolled_back_savepoint_go_with_it(any_shop: Shop) -> None:
-    place(any_shop, "o1")
+    any_shop.place("o1")
     with any_shop.sessions() as session:
         order = session.get_one(Order, "o1")
         order.say_paid(1)
@@ -67,7 +60,7 @@ def test_events_of_a_rolled_back_savepoint_go_with_it(any_shop: Shop) -> None:
 def test_an_aggregate_that_raised_events_only_in_a_rolled_back_savepoint_stays_as_it_was(
     any_shop: Shop,
 ) -> None:
-    place(any_shop, "o1")
+    any_shop.place("o1")
     with any_shop.sessions() as session:
         order = session.get_one(Order, "o1")
         with pytest.raises(ZeroDivisionError), session.begin_nested():
@@ -82,7 +75,7 @@ def test_an_aggregate_that_raised_events_only_in_a_rolled_back_savepoint_stays_a
 
 
 def test_a_version_written_in_a_rolled_back_savepoint_is_written_again(any_shop: Shop) -> None:
-    place(any_shop, "o1")
+    any_shop.place("o1")
     with any_shop.sessions() as session:
         order = session.get_one(Order, "o1")
         savepoint = session.begin_nested()
@@ -97,7 +90,7 @@ def test_a_version_written_in_a_rolled_back_savepoint_is_written_again(any_shop:
 
 
 def test_a_version_written_in_a_released_savepoint_counts(shop: Shop) -> None:
-    place(shop, "o1")
+    shop.place("o1")
     with shop.sessions() as session:
         order = session.get_one(Order, "o1")
         with session.begin_nested():
@@ -110,7 +103,7 @@ def test_a_version_written_in_a_released_savepoint_counts(shop: Shop) -> None:
 
 
 def test_only_the_inner_of_two_savepoints_is_undone(any_shop: Shop) -> None:
-    place(any_shop, "o1")
+    any_shop.place("o1")
     with any_shop.sessions() as session:
         order = session.get_one(Order, "o1")
         with session.begin_nested():
@@ -126,7 +119,7 @@ def test_only_the_inner_of_two_savepoints_is_undone(any_shop: Shop) -> None:
 
 
 def test_the_outer_of_two_savepoints_undoes_what_the_inner_has_released(any_shop: Shop) -> None:
-    place(any_shop, "o1")
+    any_shop.place("o1")
     with any_shop.sessions() as session:
         order = session.get_one(Order, "o1")
         outer = session.begin_nested()
@@ -140,7 +133,7 @@ def test_the_outer_of_two_savepoints_undoes_what_the_inner_has_released(any_shop
 
 
 def test_rolling_back_the_outer_savepoint_ends_an_inner_that_is_still_open(shop: Shop) -> None:
-    place(shop, "o1")
+    shop.place("o1")
     with shop.sessions() as session:
         order = session.get_one(Order, "o1")
         order.say_paid(1)
@@ -191,7 +184,7 @@ def test_a_new_aggregate_never_flushed_in_a_rolled_back_savepoint_keeps_its_even
 
 
 def test_a_flush_that_fails_in_a_savepoint_takes_its_events_and_no_others(any_shop: Shop) -> None:
-    place(any_shop, "o1", "o2", "o3")
+    any_shop.place("o1", "o2", "o3")
     with any_shop.sessions() as session:
         order, other = session.get_one(Order, "o1"), session.get_one(Order, "o2")
         order.say_paid(1)
@@ -209,7 +202,7 @@ def test_a_flush_that_fails_in_a_savepoint_takes_its_events_and_no_others(any_sh
 
 
 def test_a_deferred_event_of_a_rolled_back_savepoint_is_never_built(shop: Shop) -> None:
-    place(shop, "o1")
+    shop.place("o1")
     built = []
 
     def build() -> Happened:
@@ -253,3 +246,49 @@ def test_a_savepoint_opened_by_hand_after_a_commit_starts_afresh(shop: Shop) -> 
         session.commit()
 
     assert shop.rows() == ["order.placed"]
+
+
+def test_a_commit_while_a_savepoint_is_open_commits_everything_once(any_shop: Shop) -> None:
+    any_shop.place("o1")
+    with any_shop.sessions() as session:
+        session.begin_nested()
+        session.get_one(Order, "o1").pay()
+        session.begin_nested()
+        session.add(Order.place("o2"))
+        session.commit()
+
+    assert any_shop.places()[1:] == [("order.paid", "o1", 2, 0), ("order.placed", "o2", 1, 0)]
+    assert len(any_shop.eager.announced) == 1
+
+
+def test_a_rollback_while_a_savepoint_is_open_undoes_everything(shop: Shop) -> None:
+    shop.place("o1")
+    with shop.sessions() as session:
+        order = session.get_one(Order, "o1")
+        order.say_paid()
+        session.begin_nested()
+        order.pay()
+        session.rollback()
+        assert len(order.triggered_events) == 0
+        session.commit()
+
+    assert shop.rows() == ["order.placed"]
+
+
+def test_an_aggregate_whose_write_is_undone_after_it_left_takes_its_events_with_it(
+    shop: Shop,
+) -> None:
+    shop.place("o1")
+    with shop.sessions() as session:
+        order = session.get_one(Order, "o1")
+        order.say_paid(1)
+        savepoint = session.begin_nested()
+        order.pay(2)
+        session.flush()
+        session.expunge(order)
+        savepoint.rollback()
+        session.commit()
+
+    assert shop.rows() == ["order.placed"]
+    assert len(order.triggered_events) == 1
+    assert shop.orders() == {"o1": (False, 1)}

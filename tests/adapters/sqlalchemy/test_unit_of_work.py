@@ -19,11 +19,6 @@ from tests.adapters.sqlalchemy.shop import Shop
 __all__ = ["any_shop", "shop"]
 
 
-def place(shop: Shop, *order_ids: str) -> None:
-    with shop.sessions.begin() as session:
-        session.add_all(Order.place(order_id) for order_id in order_ids)
-
-
 def test_a_unit_of_work_is_the_port(shop: Shop) -> None:
     with SqlAlchemyUnitsOfWork(shop.sessions)() as work:
         port: IUnitOfWork = work
@@ -34,7 +29,7 @@ def test_a_unit_of_work_is_the_port(shop: Shop) -> None:
 
 
 def test_a_session_may_be_used_beside_it(shop: Shop) -> None:
-    place(shop, "o1", "o2")
+    shop.place("o1", "o2")
     with SqlAlchemyUnitsOfWork(shop.sessions)() as work:
         for order in work.session.scalars(sa.select(Order)):
             order.pay()
@@ -44,7 +39,7 @@ def test_a_session_may_be_used_beside_it(shop: Shop) -> None:
 
 
 def test_a_stale_version_is_a_concurrency_error_and_leaves_no_event(any_shop: Shop) -> None:
-    place(any_shop, "o1")
+    any_shop.place("o1")
     with any_shop.sessions() as session:
         late = session.get_one(Order, "o1")
         session.expunge(late)
@@ -64,7 +59,7 @@ def test_a_stale_version_is_a_concurrency_error_and_leaves_no_event(any_shop: Sh
 
 
 def test_a_stale_version_met_by_an_autoflush_is_a_concurrency_error_too(shop: Shop) -> None:
-    place(shop, "o1")
+    shop.place("o1")
     with shop.sessions() as session:
         late = session.get_one(Order, "o1")
         session.expunge(late)
@@ -78,7 +73,7 @@ def test_a_stale_version_met_by_an_autoflush_is_a_concurrency_error_too(shop: Sh
 
 
 def test_an_error_of_the_database_keeps_its_cause(any_shop: Shop) -> None:
-    place(any_shop, "o1")
+    any_shop.place("o1")
     new = Order.place("o2")
     with SqlAlchemyUnitsOfWork(any_shop.sessions)() as work:
         work.add(new)
@@ -112,7 +107,7 @@ def test_a_database_that_is_gone_is_an_outbox_store_error(shop: Shop) -> None:
 
 
 def test_a_rollback_that_fails_hides_nothing_and_pools_no_broken_connection(shop: Shop) -> None:
-    place(shop, "o1")
+    shop.place("o1")
 
     def refuse(_: object) -> None:
         raise sa.exc.OperationalError("ROLLBACK", None, ConnectionResetError())
