@@ -1,6 +1,6 @@
 """The relay: claims due messages, publishes them, settles them; the net under the eager path.
 
-    start() ──▶ round ──full batch──▶ round … ──otherwise──▶ sleep until due, woken or poll ──┐
+    start() ──▶ round ──found some──▶ round … ──otherwise──▶ sleep until due, woken or poll ──┐
                   ▲                                                                           │
                   └───────────────────────────────────────────────────────────────────────────┘
 
@@ -91,8 +91,9 @@ class OutboxRelay:
     _maintenance: OutboxMaintenance = attrs.field(init=False)
     _calls: WakeUp = attrs.field(init=False)
     _stopping: bool = attrs.field(default=False, init=False)
-    _running: threading.Lock = attrs.field(init=False)
-    _runner: int | None = attrs.field(init=False)
+    # Reentrant: a signal handler may shut down the relay that runs in its own thread.
+    _running: threading.RLock = attrs.field(init=False)
+    _is_running: bool = attrs.field(init=False)
     _unwritten: Settlement = attrs.field(init=False)
     _thread: threading.Thread | None = attrs.field(init=False)
 
@@ -118,8 +119,8 @@ class OutboxRelay:
 
     def _begin_idle(self) -> None:
         self._calls = WakeUp()
-        self._running = threading.Lock()
-        self._runner = None
+        self._running = threading.RLock()
+        self._is_running = False
         self._thread = None
         self._unwritten = Settlement()
 
@@ -179,14 +180,14 @@ class OutboxRelay:
         Raises:
             RuntimeError: It runs already.
         """
-        if self._runner is not None:
+        if self._is_running or not self._running.acquire(blocking=False):
             raise RuntimeError("this relay runs already")
-        with self._running:
-            self._runner = threading.get_ident()
-            try:
-                self._run()
-            finally:
-                self._runner = None
+        try:
+            self._is_running = True
+            self._run()
+        finally:
+            self._is_running = False
+            self._running.release()
 
     def wake(self) -> None:
         """Cut the present sleep short: something is due. A hint; polling is the truth."""
@@ -210,12 +211,12 @@ class OutboxRelay:
             Whether it has ended; otherwise its rows come back when their lease ends.
         """
         self.stop()
-        if self._runner == threading.get_ident():
-            return False  # it ends once this call has returned
         deadline = time.monotonic() + timeout.total_seconds()
         if not self._running.acquire(timeout=timeout.total_seconds()):
             return False
         self._running.release()
+        if self._is_running:
+            return False  # in this very thread: it ends once this call has returned
         if self._thread is not None:
             self._thread.join(max(0.0, deadline - time.monotonic()))
         return self._thread is None or not self._thread.is_alive()
@@ -283,7 +284,9 @@ class OutboxRelay:
         return self._delivery.deliver_all(claimed, stopped=stopped)
 
     def _pause_after(self, done: RelayRound) -> dt.timedelta:
-        if done.full and not self.health.is_away:
+        if done.claimed and not self.health.is_away:
+            # More may be due even if the batch was not full: a claim leaves out what it cannot
+            # yet prove to be in order, and a row that was taken over comes alone.
             return _NOTHING
         pause = self.config.poll_interval
         if self.health.is_away:

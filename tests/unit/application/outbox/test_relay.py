@@ -259,14 +259,14 @@ def test_a_result_that_came_too_late_is_counted_as_lost(
     assert status(store, "m1") is OutboxStatus.PROCESSING
 
 
-def test_no_pause_after_a_full_batch_and_then_the_poll_interval(
+def test_no_pause_until_nothing_is_found_and_then_the_poll_interval(
     relay: OutboxRelay, store: WatchedStore, pauses_of: Callable[..., list[dt.timedelta]]
 ) -> None:
     store.store([a_message(of=str(n)) for n in range(25)])
 
     pauses = pauses_of(relay, rounds=4)
 
-    assert pauses == [seconds(0), seconds(0), LONG_POLL.poll_interval, LONG_POLL.poll_interval]
+    assert pauses == [seconds(0), seconds(0), seconds(0), LONG_POLL.poll_interval]
 
 
 def test_it_sleeps_until_the_next_message_is_due(
