@@ -190,9 +190,9 @@ def broker_is_back(shop: Shop, broker: SwitchedBroker) -> None:
 def an_event_is_poison(shop: Shop, store: SqlAlchemyOutboxStore) -> None:
     print("4. The warehouse has no shelf for teapots and unicorns: its subscriber raises an error.")
     print(
-        f"   After {QUICK.max_attempts} attempts these events are FAILED, and what follows them waits."
+        f"   After {QUICK.max_attempts} attempts these events are FAILED. Later events of the same"
     )
-    print("   Other orders go on.\n")
+    print("   order wait; other orders go on.\n")
     shop.place("order-4", "teapot")
     shop.place("order-5", "unicorn")
     shop.place("order-6", "teacup")

@@ -14,17 +14,21 @@ from examples.order_service.infrastructure.mapping import map_orders
 from examples.order_service.infrastructure.packing_list import SqlAlchemyPackingList
 from examples.order_service.infrastructure.tables import metadata, outbox_message
 from examples.order_service.settings import Settings
-from pragmatic_ddd.application.configuration import MappingConfigurationSource
-from pragmatic_ddd.application.events import ConfigurableTopicResolver
-from pragmatic_ddd.application.outbox import (
-    BrokerHealth,
-    EagerOutboxPublisher,
-    EventEncoding,
-    OutboxRelay,
+from pragmatic_ddd.application.configuration import (
+    EnvironmentConfigurationSource,
+    MappingConfigurationSource,
 )
-from pragmatic_ddd.ports import IEventManager, IEventSerializer, IOutboxStore
+from pragmatic_ddd.application.events import ConfigurableTopicResolver
+from pragmatic_ddd.application.outbox import EagerOutboxPublisher, EventEncoding, OutboxRelay
+from pragmatic_ddd.ports import (
+    IConfigurationSource,
+    IEventManager,
+    IEventSerializer,
+    IOutboxStore,
+)
 from pragmatic_ddd_local import ThreadPoolEventManager
 from pragmatic_ddd_orjson import EventTypeRegistry, OrjsonEventSerializer
+from pragmatic_ddd_punq import register_core_services
 from pragmatic_ddd_rocketmq import RocketMqConfig, RocketMqEventManager
 from pragmatic_ddd_sqlalchemy import (
     SqlAlchemyOutbox,
@@ -47,21 +51,23 @@ def compose(settings: Settings) -> punq.Container:
     serializer = a_serializer()
     events = an_event_manager(settings, serializer)
     store = SqlAlchemyOutboxStore(engine, outbox_message)
-    health = BrokerHealth()
-    relay = OutboxRelay(store=store, publisher=events, config=settings.outbox, health=health)
-    eager = EagerOutboxPublisher(
-        store=store, publisher=events, config=settings.outbox, health=health, wake_relay=relay.wake
-    )
-    sessions = orm.sessionmaker(engine)
-    encoding = EventEncoding(serializer=serializer)
-    SqlAlchemyOutbox(store=store, encoding=encoding, eager=eager).attach(sessions)
 
     container = punq.Container()
     container.register(sa.Engine, instance=engine)
+    container.register(IConfigurationSource, instance=EnvironmentConfigurationSource())
+    container.register(IEventSerializer, instance=serializer)
     container.register(IEventManager, instance=events)
     container.register(IOutboxStore, instance=store)
-    container.register(OutboxRelay, instance=relay)
-    container.register(EagerOutboxPublisher, instance=eager)
+    register_core_services(container)  # encoding, eager publisher, relay
+
+    sessions = orm.sessionmaker(engine)
+    outbox = SqlAlchemyOutbox(
+        store=store,
+        encoding=container.resolve(EventEncoding),
+        eager=container.resolve(EagerOutboxPublisher),
+    )
+    outbox.attach(sessions)
+
     container.register(IUnitsOfWork, instance=SqlAlchemyUnitsOfWork(sessions))
     container.register(IPackingList, SqlAlchemyPackingList)
     container.register(Warehouse)

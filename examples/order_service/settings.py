@@ -2,7 +2,8 @@
 
 DATABASE_URL  sqlite:///orders.db (default), postgresql+psycopg://…, mysql+pymysql://…
 BROKER        in-process (default), rocketmq://host:9876
-OUTBOX_…      the keys outbox.*, such as OUTBOX_POLL_INTERVAL=1s
+
+The outbox reads the keys outbox.* from there, too: OUTBOX_POLL_INTERVAL=1s.
 """
 
 import os
@@ -11,8 +12,6 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from pragmatic_ddd.application.configuration import EnvironmentConfigurationSource
-from pragmatic_ddd.application.outbox import OutboxRelayConfig
 from pragmatic_ddd.errors import ConfigurationError
 
 
@@ -23,12 +22,10 @@ class Settings:
     Attributes:
         database_url: Where orders and outbox are.
         name_server: RocketMQ's; ``None`` for subscribers in this process.
-        outbox: How eagerly the outbox works.
     """
 
     database_url: str = "sqlite:///orders.db"
     name_server: str | None = None
-    outbox: OutboxRelayConfig = attrs.field(factory=OutboxRelayConfig.default_config)
 
     @classmethod
     def from_environment(cls) -> Self:
@@ -40,7 +37,6 @@ class Settings:
         return cls(
             database_url=os.environ.get("DATABASE_URL", "sqlite:///orders.db"),
             name_server=_name_server(os.environ.get("BROKER", "in-process")),
-            outbox=OutboxRelayConfig.bind(EnvironmentConfigurationSource()),
         )
 
 
