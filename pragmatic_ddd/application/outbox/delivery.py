@@ -79,10 +79,10 @@ class LaneDelivery:
         waiting = deque(lanes(claimed))
 
         def work() -> None:
-            while waiting:
+            while True:
                 try:
                     lane = waiting.popleft()
-                except IndexError:  # another thread was faster
+                except IndexError:  # none is left
                     return
                 outcome.add(self._deliver_or_give_back(lane, stopped))
 

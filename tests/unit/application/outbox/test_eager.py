@@ -536,6 +536,45 @@ def test_an_unowned_row_may_be_the_probe_too(
         assert not health.is_away
 
 
+def test_a_probe_that_could_not_be_sent_is_given_to_the_next(
+    store: WatchedStore, publisher: ScriptedPublisher
+) -> None:
+    clock = {"now": 1000.0}
+    health = BrokerHealth(monotonic=lambda: clock["now"])
+    with EagerOutboxPublisher(store=store, publisher=publisher, health=health) as eager:
+        health.failed("m", BrokerUnavailableError("m", "topic", "refused"))
+        clock["now"] += health.probe_in.total_seconds()
+        late = eager.reserve(1)
+        store.monotonic = lambda: eager.monotonic() - 60.0
+
+        eager.announce(store.store([a_message("late")], reservation=late), late)
+
+        assert is_idle(eager)
+        assert publisher.tried == []
+        assert eager.reserve(1) is not None
+
+
+def test_an_outbox_that_breaks_its_contract_does_not_keep_it_from_ending(
+    make_eager: MakeEager,
+    store: WatchedStore,
+    publisher: ScriptedPublisher,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    eager = make_eager(shutdown_timeout=0.05)
+
+    def broken(name: str) -> None:
+        raise ZeroDivisionError("a bug")
+
+    store.before = broken
+    push(eager, a_message("m1"))
+    eventually(lambda: publisher.delivered)
+    eventually(lambda: caplog.records)
+
+    assert eager.shutdown()
+
+    assert all(record.exc_info for record in caplog.records)
+
+
 def test_shutdown_sends_what_is_queued(
     make_eager: MakeEager, store: WatchedStore, publisher: ScriptedPublisher
 ) -> None:
