@@ -1,4 +1,4 @@
-"""The unit of work's contract, on SQLAlchemy and each database."""
+"""The unit of work's contract: over repositories, and on SQLAlchemy and each database."""
 
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -9,13 +9,13 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.orm import registry, sessionmaker
 
-from pragmatic_ddd.application.outbox.encoding import EventEncoding
+from pragmatic_ddd.application.outbox import EventEncoding, OutboxUnitOfWork
 from pragmatic_ddd.ports import IUnitOfWork, OutboxMessage
 from pragmatic_ddd.testing.unit_of_work import Account, UnitOfWorkContract
+from pragmatic_ddd_local import InMemoryOutboxStore, InMemoryRepository
 from pragmatic_ddd_orjson import EventTypeRegistry, OrjsonEventSerializer
 from pragmatic_ddd_sqlalchemy.engine import create_sqlite_engine
 from pragmatic_ddd_sqlalchemy.outbox import SqlAlchemyOutbox
-from pragmatic_ddd_sqlalchemy.rows import message_of
 from pragmatic_ddd_sqlalchemy.store import SqlAlchemyOutboxStore
 from pragmatic_ddd_sqlalchemy.table import outbox_table
 from pragmatic_ddd_sqlalchemy.unit_of_work import SqlAlchemyUnitsOfWork
@@ -42,21 +42,44 @@ class StoredAccount(Account):
 registry().map_imperatively(StoredAccount, _account, version_id_col=_account.c.version)
 
 
+class TestInMemory(UnitOfWorkContract):
+    @pytest.fixture
+    def store(self) -> InMemoryOutboxStore:
+        return InMemoryOutboxStore()
+
+    @pytest.fixture
+    def units_of_work(self, store: InMemoryOutboxStore) -> Callable[[], IUnitOfWork]:
+        accounts = InMemoryRepository(Account, store.transactions)
+        encoding = EventEncoding(serializer=OrjsonEventSerializer(EventTypeRegistry()))
+        return lambda: OutboxUnitOfWork(
+            transactions=store.transactions,
+            store=store,
+            encoding=encoding,
+            repositories={Account: accounts},
+        )
+
+    @pytest.fixture
+    def stored_messages(self, store: InMemoryOutboxStore) -> Callable[[], Sequence[OutboxMessage]]:
+        return store.messages
+
+
 @attrs.frozen
 class Database:
     engine: sa.Engine
+    store: SqlAlchemyOutboxStore
 
     def units_of_work(self) -> Callable[[], IUnitOfWork]:
         encoding = EventEncoding(serializer=OrjsonEventSerializer(EventTypeRegistry()))
-        store = SqlAlchemyOutboxStore(self.engine, _outbox_message)
         sessions = sessionmaker(self.engine)
-        SqlAlchemyOutbox(store=store, encoding=encoding).attach(sessions)
+        SqlAlchemyOutbox(store=self.store, encoding=encoding).attach(sessions)
         return SqlAlchemyUnitsOfWork(sessions)
 
     def stored_messages(self) -> Sequence[OutboxMessage]:
+        row = _outbox_message.c
         with self.engine.connect() as connection:
-            rows = connection.execute(sa.select(_outbox_message).order_by(_outbox_message.c.id))
-            return [message_of(row) for row in rows.mappings()]
+            ids = connection.scalars(sa.select(row.message_id).order_by(row.id)).all()
+        entries = [self.store.find(message_id) for message_id in ids]
+        return [entry.message for entry in entries if entry is not None]
 
 
 class OnSqlAlchemy(UnitOfWorkContract):
@@ -69,7 +92,7 @@ class OnSqlAlchemy(UnitOfWorkContract):
     @pytest.fixture
     def database(self, engine: sa.Engine) -> Iterator[Database]:
         _metadata.create_all(engine)
-        yield Database(engine)
+        yield Database(engine, SqlAlchemyOutboxStore(engine, _outbox_message))
         _metadata.drop_all(engine)
         engine.dispose()
 
