@@ -181,6 +181,8 @@ class OutboxRelay:
             RuntimeError: It runs already.
         """
         if self._is_running or not self._running.acquire(blocking=False):
+            if self._stopping:
+                return  # shutdown() has looked in just before the first round
             raise RuntimeError("this relay runs already")
         try:
             self._is_running = True

@@ -503,6 +503,16 @@ def test_it_does_not_run_twice_at_once(relay: OutboxRelay, store: WatchedStore) 
         relay.run()
 
 
+def test_a_shutdown_right_after_the_start_is_no_error(relay: OutboxRelay) -> None:
+    relay.stop()
+    with relay._running:  # as shutdown() does for a moment
+        runner = threading.Thread(target=relay.run)
+        runner.start()
+        runner.join(DEADLINE.total_seconds())
+
+    assert not runner.is_alive()
+
+
 def test_it_is_a_context_manager(store: WatchedStore, publisher: ScriptedPublisher) -> None:
     store.store([a_message("m1")])
 
