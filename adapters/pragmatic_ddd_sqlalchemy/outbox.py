@@ -6,7 +6,19 @@
     with sessions.begin() as session:            # a plain session, nothing else to call
         session.get_one(Order, order_id).pay()
 
-Whatever the session does, an outbox row exists if and only if its transaction was committed.
+Whatever the session does, an outbox row exists if and only if its transaction was committed:
+
+    savepoint rolled back   what was raised inside it is gone
+    rollback                loaded aggregates drop their events with their changes; new ones keep
+                            both, and may be added again
+    expunge, close          a change that was not flushed leaves with its events; one that was
+                            flushed is stored with them, or rolled back
+    delete                  is a change: its events carry the version after the last one
+    merge                   carries the events to the copy; refused where it cannot
+    bulk_save_objects       refused for aggregates with events, which it would lose
+
+A two-phase session, AUTOCOMMIT, and an aggregate on another engine than the outbox are refused
+when it commits: aggregate and events would be two facts.
 """
 
 from typing import Any, Protocol
