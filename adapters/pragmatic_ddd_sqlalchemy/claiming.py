@@ -12,21 +12,20 @@ never be overtaken: nothing older becomes unsent again.
 
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from operator import itemgetter
 
 import attrs
 import sqlalchemy as sa
 
 from pragmatic_ddd.ports.outbox import ClaimedMessage
 from pragmatic_ddd_sqlalchemy.dialects import IOutboxDialect
-from pragmatic_ddd_sqlalchemy.dialects.statements import Locked, aggregates_json
+from pragmatic_ddd_sqlalchemy.dialects.statements import Locked, LockedRow, aggregates_json
 from pragmatic_ddd_sqlalchemy.own_transactions import OwnTransactions
-from pragmatic_ddd_sqlalchemy.rows import Row, as_json, claimed_of
+from pragmatic_ddd_sqlalchemy.rows import as_json, claimed_of
 
 # A claim that has got nothing, but has put a straggler in its place, looks again.
 _ROUNDS = 3
-
-LockRows = Callable[[sa.Connection], Sequence[Row]]
 
 
 @attrs.frozen
@@ -41,10 +40,8 @@ class Claiming:
 
         def claim(connection: sa.Connection) -> tuple[list[ClaimedMessage], int]:
             started = time.monotonic()
-            rows = connection.execute(
-                self.dialect.statements.lock_due, {"limit": batch_size}
-            ).mappings()
-            locked = Locked.of(_alone_if_lapsed(list(rows)))
+            rows = _lock(connection, self.dialect.statements.lock_due, {"limit": batch_size})
+            locked = Locked.of(_alone_if_lapsed(rows))
             taken = self._take(connection, locked, started, lease_seconds)
             moved = 0
             if len(taken) < len(locked.rows):
@@ -59,13 +56,12 @@ class Claiming:
 
     def claim(self, ids: Sequence[int], lease_seconds: float) -> list[ClaimedMessage]:
         """Take those of the rows that nobody owns and that have not failed."""
+        batch = as_json(sorted(set(ids)))
 
         def claim(connection: sa.Connection) -> list[ClaimedMessage]:
             started = time.monotonic()
-            rows = connection.execute(
-                self.dialect.statements.lock_ids, {"batch": as_json(sorted(set(ids)))}
-            ).mappings()
-            return self._take(connection, Locked.of(list(rows)), started, lease_seconds)
+            rows = _lock(connection, self.dialect.statements.lock_ids, {"batch": batch})
+            return self._take(connection, Locked.of(rows), started, lease_seconds)
 
         return self.transactions.write(claim) if ids else []
 
@@ -78,15 +74,12 @@ class Claiming:
         taken = self.dialect.take(
             connection, locked, claim_token=token, lease_seconds=lease_seconds
         )
-        lapsed = {row["id"] for row in locked.rows if row["lapsed"]}
+        # A row that has lapsed is alone.
+        taken_over = any(row.lapsed for row in locked.rows)
+        deadline = started + lease_seconds
         return [
-            claimed_of(
-                row,
-                claim_token=token,
-                deadline=started + lease_seconds,
-                taken_over=row["id"] in lapsed,
-            )
-            for row in sorted(taken, key=lambda row: row["id"])
+            claimed_of(row, claim_token=token, deadline=deadline, taken_over=taken_over)
+            for row in sorted(taken, key=_id)
         ]
 
     def _put_in_place(self, connection: sa.Connection, locked: Locked, batch_size: int) -> int:
@@ -98,14 +91,24 @@ class Claiming:
         stragglers = connection.execute(
             statements.lock_stragglers,
             {"aggregates": aggregates_json(locked), "limit": batch_size},
-        ).mappings()
-        moves = [{"id": row["id"], "due_at": str(row["due_at"])} for row in stragglers]
+        ).all()
+        moves = [{"id": row_id, "due_at": str(due_at)} for row_id, due_at in stragglers]
         if moves:
             connection.execute(statements.move_due, {"batch": as_json(moves)})
         return len(moves)
 
 
-def _alone_if_lapsed(rows: Sequence[Row]) -> Sequence[Row]:
-    if rows and rows[0]["lapsed"]:
+def _lock(
+    connection: sa.Connection, statement: sa.TextClause, parameters: dict[str, object]
+) -> list[LockedRow]:
+    rows = connection.execute(statement, parameters).all()
+    return [LockedRow._make((*row[:5], row[5:])) for row in rows]
+
+
+def _alone_if_lapsed(rows: Sequence[LockedRow]) -> Sequence[LockedRow]:
+    if rows and rows[0].lapsed:
         return rows[:1]
-    return [row for row in rows if not row["lapsed"]]
+    return [row for row in rows if not row.lapsed]
+
+
+_id = itemgetter(0)

@@ -84,9 +84,9 @@ class Maintenance:
         dead = {"batch": as_json(unique(message_ids)), "also_skipped": also_skipped}
 
         def work(connection: sa.Connection) -> int:
-            rows = connection.execute(self.statements.lock_dead, dead).mappings().all()
+            rows = connection.execute(self.statements.lock_dead, dead).all()
             if rows:
-                ids = as_json(sorted(row["id"] for row in rows))
+                ids = as_json(sorted(row_id for row_id, *_ in rows))
                 connection.execute(change, {**parameters, "batch": ids})
                 connection.execute(self.statements.wake, {"batch": as_json(_aggregates(rows))})
             return len(rows)
@@ -95,5 +95,5 @@ class Maintenance:
 
 
 def _aggregates(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    keys = dict.fromkeys((row["aggregate_type"], row["aggregate_id"]) for row in rows)
-    return [{"aggregate_type": kind, "aggregate_id": key} for kind, key in keys]
+    aggregates = dict.fromkeys((kind, key) for _, kind, key in rows)
+    return [{"aggregate_type": kind, "aggregate_id": key} for kind, key in aggregates]

@@ -7,14 +7,41 @@ cuts in silence would change what an aggregate is called, or what is sent.
 import datetime as dt
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pragmatic_ddd.ports.outbox import ClaimedMessage, OutboxEntry, OutboxMessage, OutboxStatus
 from pragmatic_ddd_sqlalchemy.errors import RefusedByDatabaseError
 from pragmatic_ddd_sqlalchemy.table import LONGEST_KEY
 
-Row = Mapping[Any, Any]
+# What is read of a row, in this order: rows are unpacked, which is three times as fast as
+# asking them for each column by name.
+CLAIMED_COLUMNS = (
+    "id",
+    "attempts",
+    "failures",
+    "message_id",
+    "aggregate_type",
+    "aggregate_id",
+    "aggregate_version",
+    "event_index",
+    "event_type",
+    "event_version",
+    "payload",
+    "headers",
+)
+ENTRY_COLUMNS = (
+    *CLAIMED_COLUMNS,
+    "status",
+    "due_at",
+    "last_error",
+    "created_at",
+    "sent_at",
+    "receipt",
+)
+_CLAIMED = len(CLAIMED_COLUMNS)
+
+Row = Sequence[Any]
 
 # NUL cannot be stored in PostgreSQL, half of a surrogate pair cannot be encoded anywhere.
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
@@ -42,47 +69,61 @@ def row_of(message: OutboxMessage) -> dict[str, Any]:
     }
 
 
-def message_of(row: Row) -> OutboxMessage:
-    """Return the message that a row holds, with exactly the bytes that were stored."""
+def message_of(values: Sequence[Any]) -> OutboxMessage:
+    """Return the message that nine columns hold, with exactly the bytes that were stored."""
+    (
+        message_id,
+        aggregate_type,
+        aggregate_id,
+        aggregate_version,
+        event_index,
+        event_type,
+        event_version,
+        payload,
+        headers,
+    ) = values
     return OutboxMessage(
-        message_id=row["message_id"],
-        aggregate_type=row["aggregate_type"],
-        aggregate_id=row["aggregate_id"],
-        aggregate_version=row["aggregate_version"],
-        event_index=row["event_index"],
-        event_type=row["event_type"],
-        event_version=row["event_version"],
-        payload=row["payload"].encode(),
-        headers=json.loads(row["headers"]),
+        message_id=message_id,
+        aggregate_type=aggregate_type,
+        aggregate_id=aggregate_id,
+        aggregate_version=aggregate_version,
+        event_index=event_index,
+        event_type=event_type,
+        event_version=event_version,
+        payload=payload.encode(),
+        headers=json.loads(headers),
     )
 
 
 def claimed_of(row: Row, *, claim_token: str, deadline: float, taken_over: bool) -> ClaimedMessage:
-    """Return a row as its new holder sees it."""
+    """Return a row of ``CLAIMED_COLUMNS`` as its new holder sees it."""
+    row_id, attempts, failures, *message = row
     return ClaimedMessage(
-        id=row["id"],
-        message=message_of(row),
+        id=row_id,
+        message=message_of(message),
         claim_token=claim_token,
         deadline=deadline,
-        attempts=row["attempts"],
-        failures=row["failures"],
+        attempts=attempts,
+        failures=failures,
         taken_over=taken_over,
     )
 
 
 def entry_of(row: Row) -> OutboxEntry:
-    """Return a row as people see it."""
+    """Return a row of ``ENTRY_COLUMNS`` as people see it."""
+    row_id, attempts, failures, *message = row[:_CLAIMED]
+    status, due_at, last_error, created_at, sent_at, receipt = row[_CLAIMED:]
     return OutboxEntry(
-        id=row["id"],
-        message=message_of(row),
-        status=OutboxStatus(row["status"]),
-        attempts=row["attempts"],
-        failures=row["failures"],
-        last_error=row["last_error"],
-        created_at=_utc(row["created_at"]),
-        due_at=_utc(row["due_at"]),
-        sent_at=None if row["sent_at"] is None else _utc(row["sent_at"]),
-        receipt=row["receipt"],
+        id=row_id,
+        message=message_of(message),
+        status=OutboxStatus(status),
+        attempts=attempts,
+        failures=failures,
+        last_error=last_error,
+        created_at=_utc(created_at),
+        due_at=_utc(due_at),
+        sent_at=None if sent_at is None else _utc(sent_at),
+        receipt=receipt,
     )
 
 

@@ -187,7 +187,7 @@ class SqlAlchemyOutboxStore:
     ) -> list[OutboxEntry]:
         return self._own.read(
             lambda connection: [
-                entry_of(row) for row in connection.execute(statement, parameters).mappings()
+                entry_of(row) for row in connection.execute(statement, parameters).all()
             ]
         )
 

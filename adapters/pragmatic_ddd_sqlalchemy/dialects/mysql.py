@@ -19,6 +19,7 @@ from pragmatic_ddd.ports.outbox import Reservation
 from pragmatic_ddd_sqlalchemy.dialects.statements import (
     Inserted,
     Locked,
+    LockedRow,
     Statements,
     aggregates_json,
     named,
@@ -45,9 +46,6 @@ _FRAGMENTS = {
     TIMESTAMPDIFF(MICROSECOND, o.created_at, UTC_TIMESTAMP(6)), 60000000), 3600000000)
     MICROSECOND""",
     "waits": "o.status = 'PENDING' AND o.claim_token IS NULL AND o.failures = 0",
-    "whole_row": """o.id, o.message_id, o.aggregate_type, o.aggregate_id, o.aggregate_version,
-    o.event_index, o.event_type, o.event_version, o.payload, o.headers, o.status, o.attempts,
-    o.failures, o.due_at, o.last_error, o.created_at, o.sent_at, o.receipt""",
     "key": "VARCHAR(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
     "error": "VARCHAR(4000) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
 }
@@ -107,7 +105,9 @@ SET o.attempts = o.attempts + (o.status = 'PROCESSING' OR o.claim_token IS NOT N
 # subquery's result by what it depends on, here once for all rows of a hot aggregate.
 _STATEMENTS = Statements(
     lock_due="""
-SELECT {whole_row}, o.status = 'PROCESSING' OR o.claim_token IS NOT NULL AS lapsed
+SELECT o.id, o.aggregate_type, o.aggregate_id, o.due_at,
+    o.status = 'PROCESSING' OR o.claim_token IS NOT NULL AS lapsed,
+    {claimed_columns}
 FROM {outbox} AS o FORCE INDEX ({due})
 WHERE o.due_sort <= UTC_TIMESTAMP(6)
     AND COALESCE((
@@ -120,7 +120,7 @@ ORDER BY o.due_sort, o.id LIMIT :limit
 FOR UPDATE SKIP LOCKED
 """,
     lock_ids="""
-SELECT {whole_row}, 0 AS lapsed
+SELECT o.id, o.aggregate_type, o.aggregate_id, o.due_at, 0 AS lapsed, {claimed_columns}
 FROM {ids} STRAIGHT_JOIN {outbox} AS o ON o.id = b.id
 WHERE {waits}
 FOR UPDATE SKIP LOCKED
@@ -223,11 +223,11 @@ SELECT count(IF(o.status = 'PENDING', 1, NULL)) AS pending,
 FROM {outbox} AS o FORCE INDEX ({unsent}) WHERE o.unsent = 1
 """,
     list_failed="""
-SELECT {whole_row} FROM {outbox} AS o FORCE INDEX ({hindered})
+SELECT {entry_columns} FROM {outbox} AS o FORCE INDEX ({hindered})
 WHERE o.hindered = 1 AND o.status = 'FAILED' AND o.id > :after_id
 ORDER BY o.id LIMIT :limit
 """,
-    find="SELECT {whole_row} FROM {outbox} AS o WHERE o.message_id = :message_id",
+    find="SELECT {entry_columns} FROM {outbox} AS o WHERE o.message_id = :message_id",
     lock_dead="""
 SELECT o.id, o.aggregate_type, o.aggregate_id
 FROM {texts} STRAIGHT_JOIN {outbox} AS o ON o.message_id = b.value
@@ -318,8 +318,8 @@ class MySqlDialect:
 
     def take(
         self, connection: sa.Connection, locked: Locked, *, claim_token: str, lease_seconds: float
-    ) -> list[Row]:
-        ids = [row["id"] for row in locked.rows]
+    ) -> Sequence[Row]:
+        ids = [row.id for row in locked.rows]
         gaps = connection.execute(
             self._gaps, {"batch": as_json(ids), "aggregates": aggregates_json(locked)}
         )
@@ -327,18 +327,18 @@ class MySqlDialect:
         taken = [
             row
             for row, place in zip(locked.rows, locked.places, strict=True)
-            if place not in first_gap or row["id"] < first_gap[place]
+            if place not in first_gap or row.id < first_gap[place]
         ]
         if taken:
             connection.execute(
                 self._mark,
                 {
-                    "batch": as_json([row["id"] for row in taken]),
+                    "batch": as_json([row.id for row in taken]),
                     "claim_token": claim_token,
                     "lease": lease_seconds,
                 },
             )
-        return [{**row, "attempts": row["attempts"] + row["lapsed"]} for row in taken]
+        return [_as_marked(row) for row in taken]
 
     def _births(
         self,
@@ -391,6 +391,11 @@ class MySqlDialect:
 
 def _is_mariadb(dialect: sa.Dialect) -> bool:
     return bool(getattr(dialect, "is_mariadb", False))
+
+
+def _as_marked(row: LockedRow) -> Row:
+    row_id, attempts, *rest = row.claimed
+    return [row_id, attempts + row.lapsed, *rest]
 
 
 def _born(clock: object) -> dict[str, Any]:

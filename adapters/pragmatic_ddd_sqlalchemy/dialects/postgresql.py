@@ -31,9 +31,6 @@ _FRAGMENTS = {
     "waits": "o.status = 'PENDING' AND o.claim_token IS NULL AND o.failures = 0",
     "parked_until": """clock_timestamp() + LEAST(
     GREATEST(clock_timestamp() - o.created_at, interval '1 minute'), interval '1 hour')""",
-    "whole_row": """o.id, o.message_id, o.aggregate_type, o.aggregate_id, o.aggregate_version,
-    o.event_index, o.event_type, o.event_version, o.payload, o.headers, o.status, o.attempts,
-    o.failures, o.due_at, o.last_error, o.created_at, o.sent_at, o.receipt""",
 }
 
 # A scalar subquery is probed row by row; EXISTS might become a hash over all unsent rows.
@@ -89,7 +86,7 @@ SET status = 'PROCESSING', claim_token = CAST(:claim_token AS text),
         + CASE WHEN o.status = 'PROCESSING' OR o.claim_token IS NOT NULL THEN 1 ELSE 0 END
 FROM mine JOIN gaps ON gaps.place = mine.place
 WHERE o.id = mine.id AND (gaps.id IS NULL OR mine.id < gaps.id)
-RETURNING {whole_row}
+RETURNING {claimed_columns}
 """
 
 _STATEMENTS = Statements(
@@ -221,11 +218,11 @@ SELECT count(*) FILTER (WHERE o.status = 'PENDING') AS pending,
 FROM {outbox} AS o WHERE o.status NOT IN ('SENT', 'SKIPPED')
 """,
     list_failed="""
-SELECT {whole_row} FROM {outbox} AS o
+SELECT {entry_columns} FROM {outbox} AS o
 WHERE o.status = 'FAILED' AND o.id > :after_id
 ORDER BY o.id LIMIT :limit
 """,
-    find="SELECT {whole_row} FROM {outbox} AS o WHERE o.message_id = :message_id",
+    find="SELECT {entry_columns} FROM {outbox} AS o WHERE o.message_id = :message_id",
     lock_dead="""
 SELECT o.id, o.aggregate_type, o.aggregate_id FROM {outbox} AS o
 WHERE o.message_id = ANY (ARRAY({texts}))
@@ -296,6 +293,6 @@ class PostgreSqlDialect:
 
     def take(
         self, connection: sa.Connection, locked: Locked, *, claim_token: str, lease_seconds: float
-    ) -> list[Row]:
+    ) -> Sequence[Row]:
         parameters = take_parameters(locked, claim_token, lease_seconds)
-        return list(connection.execute(self._take, parameters).mappings())
+        return connection.execute(self._take, parameters).all()

@@ -21,7 +21,7 @@ from pragmatic_ddd_sqlalchemy.dialects.statements import (
     prepared,
     take_parameters,
 )
-from pragmatic_ddd_sqlalchemy.rows import Row
+from pragmatic_ddd_sqlalchemy.rows import CLAIMED_COLUMNS, Row
 
 # What stands in several statements in the same words; later ones may stand in earlier ones.
 _FRAGMENTS = {
@@ -40,9 +40,6 @@ _FRAGMENTS = {
     FROM json_each(:batch)
 ) AS b""",
     "waits": "o.status = 'PENDING' AND o.claim_token IS NULL AND o.failures = 0",
-    "whole_row": """id, message_id, aggregate_type, aggregate_id, aggregate_version, event_index,
-    event_type, event_version, payload, headers, status, attempts, failures, due_at, last_error,
-    created_at, sent_at, receipt""",
 }
 
 _INSERT = """
@@ -105,7 +102,7 @@ SET status = 'PROCESSING', claim_token = :claim_token, claimed_at = {now},
     attempts = o.attempts + (o.status = 'PROCESSING' OR o.claim_token IS NOT NULL)
 FROM mine JOIN gaps ON gaps.place = mine.place
 WHERE o.id = mine.id AND (gaps.id IS NULL OR mine.id < gaps.id)
-RETURNING {whole_row}
+RETURNING {returned_columns}
 """
 
 _STATEMENTS = Statements(
@@ -239,10 +236,10 @@ SELECT count(CASE WHEN o.status = 'PENDING' THEN 1 END) AS pending,
 FROM {outbox} AS o WHERE o.status NOT IN ('SENT', 'SKIPPED')
 """,
     list_failed="""
-SELECT {whole_row} FROM {outbox} WHERE status = 'FAILED' AND id > :after_id
-ORDER BY id LIMIT :limit
+SELECT {entry_columns} FROM {outbox} AS o WHERE o.status = 'FAILED' AND o.id > :after_id
+ORDER BY o.id LIMIT :limit
 """,
-    find="SELECT {whole_row} FROM {outbox} WHERE message_id = :message_id",
+    find="SELECT {entry_columns} FROM {outbox} AS o WHERE o.message_id = :message_id",
     lock_dead="""
 SELECT o.id, o.aggregate_type, o.aggregate_id FROM {outbox} AS o
 WHERE o.message_id IN ({ids})
@@ -294,7 +291,9 @@ class SqliteDialect:
     @classmethod
     def for_table(cls, table: sa.Table, dialect: sa.Dialect) -> Self:
         """Put the table's names into the SQL."""
-        names = _FRAGMENTS | names_of(table, dialect)
+        # RETURNING knows no alias.
+        returned = {"returned_columns": ", ".join(CLAIMED_COLUMNS)}
+        names = _FRAGMENTS | returned | names_of(table, dialect)
         return cls(
             statements=prepared(_STATEMENTS, names),
             insert=named(_INSERT, names),
@@ -319,6 +318,6 @@ class SqliteDialect:
 
     def take(
         self, connection: sa.Connection, locked: Locked, *, claim_token: str, lease_seconds: float
-    ) -> list[Row]:
+    ) -> Sequence[Row]:
         parameters = take_parameters(locked, claim_token, lease_seconds)
-        return list(connection.execute(self._take, parameters).mappings())
+        return connection.execute(self._take, parameters).all()

@@ -6,13 +6,13 @@ The text of a statement does not depend on how many rows it is about: a batch is
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import attrs
 import sqlalchemy as sa
 
 from pragmatic_ddd.ports.outbox import Reservation
-from pragmatic_ddd_sqlalchemy.rows import Row, as_json
+from pragmatic_ddd_sqlalchemy.rows import CLAIMED_COLUMNS, ENTRY_COLUMNS, Row, as_json
 from pragmatic_ddd_sqlalchemy.table import index_name
 
 T = TypeVar("T")
@@ -23,8 +23,8 @@ class Statements(Generic[T]):
     """The statements whose use is the same on every database.
 
     Attributes:
-        lock_due: The first due rows without an older hindered one, ``lapsed`` where a former
-            owner let its lease end. Takes ``limit``.
+        lock_due: The first due rows without an older hindered one, as ``LockedRow``. Takes
+            ``limit``.
         lock_ids: Rows by id that nobody owns and that have not failed.
         lock_stragglers: Unowned rows that are due later than a younger one of their aggregate;
             ``due_at`` is the time of that one. Takes ``limit``.
@@ -83,20 +83,38 @@ class Inserted:
     owned: bool
 
 
-@attrs.frozen(kw_only=True)
-class LockedAggregate:
+class LockedRow(NamedTuple):
+    """A row that the open transaction has locked.
+
+    Attributes:
+        id: The row.
+        aggregate_type: With ``aggregate_id``, whose.
+        due_at: When it was due, as the database has said it.
+        lapsed: Whether its owner has let its lease end.
+        claimed: ``CLAIMED_COLUMNS``, where the marking statement cannot return them.
+    """
+
+    id: int
+    aggregate_type: str
+    aggregate_id: str
+    due_at: Any
+    lapsed: bool
+    claimed: Row
+
+
+class LockedAggregate(NamedTuple):
     """An aggregate of which rows are locked.
 
     Attributes:
         aggregate_type: With ``aggregate_id``, which one.
         top: Its highest locked row.
-        due_at: When the first of its locked rows was due, as the database has said it.
+        due_at: When the first of its locked rows was due.
     """
 
     aggregate_type: str
     aggregate_id: str
     top: int
-    due_at: object
+    due_at: Any
 
 
 @attrs.frozen(kw_only=True)
@@ -104,35 +122,31 @@ class Locked:
     """Rows that the open transaction has locked.
 
     Attributes:
-        rows: The rows, with ``id`` and the names of their aggregate.
+        rows: The rows.
         aggregates: Those that the rows belong to.
         places: For each row, where its aggregate stands in ``aggregates``.
     """
 
-    rows: Sequence[Row]
+    rows: Sequence[LockedRow]
     aggregates: Sequence[LockedAggregate]
     places: Sequence[int]
 
     @classmethod
-    def of(cls, rows: Sequence[Row]) -> Self:
+    def of(cls, rows: Sequence[LockedRow]) -> Self:
         """Sort rows by aggregate."""
-        by_aggregate: dict[tuple[str, str], list[Row]] = {}
+        by_aggregate: dict[tuple[str, str], list[LockedRow]] = {}
         for row in rows:
-            key = row["aggregate_type"], row["aggregate_id"]
-            by_aggregate.setdefault(key, []).append(row)
-        place_of = {key: place for place, key in enumerate(by_aggregate)}
+            by_aggregate.setdefault((row.aggregate_type, row.aggregate_id), []).append(row)
+        place_of = {aggregate: place for place, aggregate in enumerate(by_aggregate)}
         return cls(
             rows=rows,
             aggregates=[
                 LockedAggregate(
-                    aggregate_type=aggregate_type,
-                    aggregate_id=aggregate_id,
-                    top=max(row["id"] for row in own),
-                    due_at=min(row["due_at"] for row in own),
+                    *aggregate, max(row.id for row in own), min(row.due_at for row in own)
                 )
-                for (aggregate_type, aggregate_id), own in by_aggregate.items()
+                for aggregate, own in by_aggregate.items()
             ],
-            places=[place_of[row["aggregate_type"], row["aggregate_id"]] for row in rows],
+            places=[place_of[row.aggregate_type, row.aggregate_id] for row in rows],
         )
 
 
@@ -177,13 +191,13 @@ class IOutboxDialect(Protocol):
     @abstractmethod
     def take(
         self, connection: sa.Connection, locked: Locked, *, claim_token: str, lease_seconds: float
-    ) -> list[Row]:
+    ) -> Sequence[Row]:
         """Mark those locked rows that could overtake none: PROCESSING, with a new owner.
 
         Must be a later statement than the one that has locked them, with a snapshot of its own.
 
         Returns:
-            The marked rows, whole, as they are now.
+            ``CLAIMED_COLUMNS`` of the marked rows, as they are now.
         """
 
 
@@ -194,7 +208,10 @@ def names_of(table: sa.Table, dialect: sa.Dialect) -> dict[str, str]:
         suffix: preparer.quote(index_name(table, suffix))
         for suffix in ("due", "unsent", "hindered", "ended")
     }
-    return {placeholder: name.replace(":", r"\:") for placeholder, name in names.items()}
+    return {
+        "claimed_columns": ", ".join(f"o.{column}" for column in CLAIMED_COLUMNS),
+        "entry_columns": ", ".join(f"o.{column}" for column in ENTRY_COLUMNS),
+    } | {placeholder: name.replace(":", r"\:") for placeholder, name in names.items()}
 
 
 def named(text: str, names: Mapping[str, str]) -> sa.TextClause:
@@ -228,7 +245,7 @@ def take_parameters(locked: Locked, claim_token: str, lease_seconds: float) -> d
     """Return what the statement takes that verifies and marks in one."""
     placed = zip(locked.rows, locked.places, strict=True)
     return {
-        "batch": as_json([{"id": row["id"], "place": place} for row, place in placed]),
+        "batch": as_json([{"id": row.id, "place": place} for row, place in placed]),
         "aggregates": aggregates_json(locked),
         "claim_token": claim_token,
         "lease": lease_seconds,
