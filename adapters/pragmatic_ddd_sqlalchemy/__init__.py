@@ -6,6 +6,7 @@ from pragmatic_ddd_sqlalchemy.engine import (
     make_sqlite_safe,
 )
 from pragmatic_ddd_sqlalchemy.outbox import SqlAlchemyOutbox
+from pragmatic_ddd_sqlalchemy.schema import validate_schema
 from pragmatic_ddd_sqlalchemy.store import SqlAlchemyOutboxStore
 from pragmatic_ddd_sqlalchemy.table import ddl, metadata, outbox_message, outbox_table
 from pragmatic_ddd_sqlalchemy.transactions import SqlAlchemyTransactionOperations
@@ -24,4 +25,5 @@ __all__ = [
     "metadata",
     "outbox_message",
     "outbox_table",
+    "validate_schema",
 ]
