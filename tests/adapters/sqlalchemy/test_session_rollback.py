@@ -6,7 +6,7 @@ import weakref
 import pytest
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.orm import Session, sessionmaker
+from sqlalchemy.orm import Session, make_transient, sessionmaker
 from sqlalchemy.orm.exc import StaleDataError
 
 from pragmatic_ddd.errors import EventSerializationError, OutboxStoreError
@@ -128,6 +128,22 @@ def test_a_new_aggregate_never_flushed_keeps_its_events_when_the_session_is_clos
     with shop.sessions.begin() as session:
         session.add(order)
 
+    assert shop.places() == [("order.placed", "o1", 1, 0)]
+
+
+def test_a_new_aggregate_that_was_flushed_keeps_its_events_when_the_session_is_closed(
+    shop: Shop,
+) -> None:
+    order = Order.place("o1")
+    with shop.sessions() as session:
+        session.add(order)
+        session.flush()
+
+    assert shop.rows() == []
+    assert len(order.triggered_events) == 1
+    make_transient(order)
+    with shop.sessions.begin() as session:
+        session.add(order)
     assert shop.places() == [("order.placed", "o1", 1, 0)]
 
 
