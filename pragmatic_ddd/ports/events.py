@@ -11,7 +11,8 @@ import datetime as dt
 import enum
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from types import TracebackType
+from typing import Any, Protocol, Self, TypeVar
 
 import attrs
 from attrs import validators
@@ -170,7 +171,7 @@ class ISubscriberRegistry(Protocol):
 
 
 class ILifecycle(Protocol):
-    """Something that is started once and shut down once, and is a context manager for that."""
+    """Something that is started once and shut down once."""
 
     @abstractmethod
     def start(self) -> None:
@@ -191,4 +192,20 @@ class ILifecycle(Protocol):
 class IEventManager(
     IEventPublisher, IStoredEventPublisher, ISubscriberRegistry, ILifecycle, Protocol
 ):
-    """Publisher, registry and lifecycle. Implementations must pass ``EventManagerContract``."""
+    """Publisher, registry and lifecycle, and a context manager for its life.
+
+    Implementations must pass ``EventManagerContract``.
+    """
+
+    @abstractmethod
+    def __enter__(self) -> Self:
+        """Start, and return itself."""
+
+    @abstractmethod
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Shut down."""
