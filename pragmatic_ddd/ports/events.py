@@ -153,7 +153,9 @@ class ISubscriberRegistry(Protocol):
             event_type: The event's class.
             handler: Called with the event, possibly more than once for the same ``event_id``.
             condition: Asked for each event; ``False`` means that it is not called.
-            depends_on: Codes that must have succeeded before; they may be registered later.
+            depends_on: Codes that must have succeeded before; they may be registered later, but
+                before ``start()``, which raises a ``SubscriptionError`` where one is missing. A
+                subscriber that did not want the event holds back nobody.
             delivery: Whether it is called at once or after a delay.
 
         Raises:

@@ -15,6 +15,7 @@ from pragmatic_ddd.errors import ConcurrencyError
 from pragmatic_ddd.ports import PublishPath
 from pragmatic_ddd.testing.clock import SettableClock
 from pragmatic_ddd.testing.faults import ScriptedPublisher, fails, unavailable
+from pragmatic_ddd.testing.messages import failed
 from pragmatic_ddd_local import CountingMetrics, InMemoryOutboxStore, InMemoryRepository
 from tests.adapters.local.shop import Order, a_payment, a_serializer, a_stored
 
@@ -40,6 +41,22 @@ def test_successors_that_were_due_earlier_are_taken_in_order() -> None:
     of_first = [one.id for one in claimed if one.message.aggregate_id == "1"]
     assert of_first == [first[0].id, second[0].id]
     assert len(claimed) == 3
+
+
+def test_a_message_that_failed_is_taken_again_before_its_successors() -> None:
+    clock = SettableClock()
+    store = InMemoryOutboxStore(clock)
+    store.store([a_stored(a_payment(1))])
+    claimed = store.claim_pending(batch_size=10, lease=A_MINUTE)
+    store.store([a_stored(a_payment(2))])
+    store.retry_later(failed(*claimed, retry_in=A_MINUTE))
+    assert store.claim_pending(batch_size=10, lease=A_MINUTE) == []
+    clock.advance(A_MINUTE)
+
+    again = store.claim_pending(batch_size=10, lease=A_MINUTE)
+
+    assert [one.id for one in again] == [claimed[0].id]
+    assert store.claim_pending(batch_size=10, lease=A_MINUTE) == []
 
 
 def test_messages_are_listed_in_the_order_of_their_ids() -> None:
