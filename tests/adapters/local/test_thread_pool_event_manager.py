@@ -2,10 +2,13 @@ import datetime as dt
 import gc
 import logging
 import os
+import subprocess
+import sys
 import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -27,6 +30,7 @@ from tests.adapters.local.shop import (
 )
 
 AT_ONCE = dt.timedelta()
+AN_HOUR = dt.timedelta(hours=1)
 
 
 def a_manager(
@@ -96,7 +100,7 @@ def test_a_subscriber_that_always_fails_is_given_up_with_one_error(
 
 
 def test_a_retry_waits() -> None:
-    manager = a_manager(retry_delay=dt.timedelta(hours=1))
+    manager = a_manager(retry_delay=AN_HOUR)
     calls: list[str] = []
     manager.register_subscriber(
         "mail", OrderPaid, failing(1, LookupError(), lambda: calls.append("mail"))
@@ -173,7 +177,7 @@ def test_a_failed_successor_does_not_fail_a_stored_message(
 
 
 def test_a_delayed_subscriber_waits_for_its_time() -> None:
-    manager = a_manager(delay=dt.timedelta(hours=1))
+    manager = a_manager(delay=AN_HOUR)
     done: list[str] = []
     manager.register_subscriber(
         "later", OrderPaid, lambda _: done.append("later"), delivery=Delivery.DELAYED
@@ -258,6 +262,31 @@ def test_a_forked_process_refuses_and_shuts_down_at_once() -> None:
         manager.publish_stored(message)
 
     assert handled == [7]
+
+
+def test_what_waits_when_the_interpreter_ends_is_still_done() -> None:
+    program = """
+from pragmatic_ddd.ports import Delivery
+from tests.adapters.local.shop import OrderPaid, a_payment
+from tests.adapters.local.test_thread_pool_event_manager import AN_HOUR, a_manager
+
+manager = a_manager(delay=AN_HOUR)
+manager.register_subscriber(
+    "later", OrderPaid, lambda event: print(event.total), delivery=Delivery.DELAYED
+)
+manager.start()
+manager.publish(a_payment(7))
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=Path(__file__).parents[3],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+
+    assert (ended.stdout, ended.stderr) == ("7\n", "")
 
 
 def test_it_is_not_kept_alive_for_the_end_of_the_interpreter() -> None:
