@@ -5,17 +5,18 @@
 
 Everything happens in one working thread. The main thread does nothing but wait for signals:
 Python runs their handlers there, between two steps of Python code, and a call into a native
-client that hangs would keep them from running.
+client that hangs would keep them from running. It waits for a byte in a pipe that each signal
+leaves: a lock, or a queue, would miss a signal that comes at the moment before it waits.
 """
 
 import datetime as dt
 import logging
 import os
-import queue
+import select
 import signal
 import threading
+import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from types import FrameType
 
 import attrs
@@ -26,6 +27,8 @@ from pragmatic_ddd_relay.application import RelayApplication
 _logger = logging.getLogger(__name__)
 
 _PATIENCE = dt.timedelta(seconds=30)
+_FOREVER = dt.timedelta(days=36_500)
+_LONGEST_WAIT_SECONDS = 3600.0  # what every system takes
 
 SUCCESS = 0
 FAILURE = 1
@@ -48,9 +51,9 @@ class RelayService:
     application: RelayApplication
     patience: dt.timedelta = _PATIENCE
     leave: Callable[[int], object] = os._exit
-    _news: "queue.SimpleQueue[int | None]" = attrs.field(factory=queue.SimpleQueue, init=False)
-    _is_stopping: bool = attrs.field(default=False, init=False)
-    _exit_code: int = attrs.field(default=FAILURE, init=False)
+    _pipe: tuple[int, int] = attrs.field(factory=os.pipe, init=False)
+    _signal: int | None = attrs.field(default=None, init=False)
+    _exit_code: int | None = attrs.field(default=None, init=False)
 
     def run(self) -> int:
         """Relay until a signal; return the exit code."""
@@ -68,34 +71,47 @@ class RelayService:
         worker = threading.Thread(
             target=self._work, args=(relay,), name="outbox-relay-service", daemon=True
         )
-        for one in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(one, self._on_signal)
+        self._listen()
         worker.start()
-        number = self._news.get()
-        if number is not None:
-            self._wait_for_the_end(number)
-        return self._exit_code
+        self._wait(lambda: self._signal is not None)
+        if self._signal is not None and self._exit_code is None:
+            self._wait_for_the_end(self._signal)
+        return FAILURE if self._exit_code is None else self._exit_code
+
+    def _listen(self) -> None:
+        _, writer = self._pipe
+        os.set_blocking(writer, False)
+        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_signal)
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        """Take no lock, write no log: the main thread may be in the middle of either."""
+        if self._signal is not None:
+            self.leave(128 + number)
+        self._signal = number
+        self.application.relay.stop()
 
     def _wait_for_the_end(self, number: int) -> None:
         """Wait, bounded, for the working thread, which has been asked to stop."""
         longest = self.application.relay.publisher.longest_call + self.patience
         _logger.info("%s: finishing, within %s", signal.Signals(number).name, longest)
-        with suppress(queue.Empty):
-            self._news.get(timeout=longest.total_seconds())
-            return
-        self._exit_code = FAILURE
-        _logger.error(
-            "the relay did not end within %s: leaving; its rows come back when their lease ends",
-            longest,
-        )
+        self._wait(lambda: False, longest)
+        if self._exit_code is None:
+            _logger.error(
+                "the relay did not end within %s: leaving; its rows come back when their lease "
+                "ends",
+                longest,
+            )
 
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        """Take no lock, write no log: the main thread may be in the middle of either."""
-        if self._is_stopping:
-            self.leave(128 + number)
-        self._is_stopping = True
-        self.application.relay.stop()
-        self._news.put(number)
+    def _wait(self, condition: Callable[[], bool], timeout: dt.timedelta = _FOREVER) -> None:
+        """Wait until the condition holds, or the working thread has ended."""
+        reader, _ = self._pipe
+        end = time.monotonic() + timeout.total_seconds()
+        while self._exit_code is None and not condition() and (left := end - time.monotonic()) > 0:
+            readable, _, _ = select.select([reader], [], [], min(left, _LONGEST_WAIT_SECONDS))
+            if readable:
+                os.read(reader, 4096)
 
     def _work(self, relay: Callable[[], int]) -> None:
         started: list[ILifecycle] = []
@@ -109,7 +125,7 @@ class RelayService:
             _logger.exception("the relay process failed")
         all_well = self._shut_down(started)
         self._exit_code = exit_code if all_well else FAILURE
-        self._news.put(None)
+        os.write(self._pipe[1], b"\0")
 
     def _relay_until_stopped(self) -> int:
         self.application.relay.run()
@@ -117,14 +133,14 @@ class RelayService:
 
     def _relay_what_is_due(self) -> int:
         relay = self.application.relay
-        while not self._is_stopping:
+        while self._signal is None:
             done = relay.run_once()
             if relay.health.is_away:
                 _logger.error("the broker is away: what is due stays in the outbox")
                 return FAILURE
             if not done.claimed:
                 break
-            if done.untried == done.claimed and not self._is_stopping:
+            if done.untried == done.claimed and self._signal is None:
                 _logger.error("%d messages are due and cannot be sent", done.claimed)
                 return FAILURE
             _logger.info(

@@ -1,8 +1,13 @@
 """A sleep that others may cut short, also a signal handler and a forked child."""
 
 import queue
+import time
 
 import attrs
+
+# A signal that comes at the very moment before a wait does not end it: its handler is called
+# after the wait.
+_LONGEST_WAIT_SECONDS = 1.0
 
 
 @attrs.frozen(eq=False)
@@ -31,8 +36,13 @@ class WakeUp:
 
     def sleep(self, seconds: float) -> bool:
         """Sleep that long, or until somebody calls; return whether somebody did."""
-        try:
-            self._calls.get(timeout=max(0.0, seconds))
-        except queue.Empty:
-            return False
-        return True
+        end = time.monotonic() + seconds
+        while True:
+            left = max(0.0, end - time.monotonic())
+            try:
+                self._calls.get(timeout=min(left, _LONGEST_WAIT_SECONDS))
+            except queue.Empty:
+                if left <= _LONGEST_WAIT_SECONDS:
+                    return False
+            else:
+                return True

@@ -1,10 +1,15 @@
+import itertools
 import signal
+import sys
 import threading
 import time
+from collections.abc import Callable
 from types import FrameType
 
+import pytest
+
 from pragmatic_ddd.application.wake_up import WakeUp
-from tests.unit.application.outbox.builders import eventually
+from tests.unit.application.outbox.builders import DEADLINE, eventually
 
 
 def test_a_call_before_the_sleep_is_remembered() -> None:
@@ -33,6 +38,14 @@ def test_what_is_forgotten_ends_no_sleep() -> None:
     assert not wake_up.sleep(0)
 
 
+def test_a_sleep_that_nobody_ends_takes_its_time() -> None:
+    begun = time.monotonic()
+
+    assert not WakeUp().sleep(1.2)
+
+    assert time.monotonic() - begun >= 1.2
+
+
 def test_another_thread_ends_the_sleep() -> None:
     wake_up = WakeUp()
     woken: list[bool] = []
@@ -43,6 +56,31 @@ def test_another_thread_ends_the_sleep() -> None:
 
     eventually(lambda: woken == [True])
     thread.join()
+
+
+@pytest.mark.parametrize("method", [lambda one: one.sleep(0), WakeUp.forget, WakeUp.call])
+def test_it_may_be_called_at_any_line_of_itself(method: Callable[[WakeUp], object]) -> None:
+    """As by a signal handler, which runs in the same thread between any two steps."""
+    wake_up = WakeUp()
+    calls = itertools.count()
+
+    def trace(frame: FrameType, event: str, argument: object) -> Callable[..., object]:
+        if next(calls) < 50:
+            wake_up.call()
+        return trace
+
+    def run() -> None:
+        sys.settrace(trace)  # type: ignore[arg-type]  # its type asks for Any
+        try:
+            method(wake_up)
+        finally:
+            sys.settrace(None)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(DEADLINE.total_seconds())
+
+    assert not thread.is_alive(), "it waits for itself"
 
 
 def test_a_signal_handler_ends_the_sleep_of_its_own_thread() -> None:

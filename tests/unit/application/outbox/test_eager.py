@@ -10,6 +10,7 @@ from pragmatic_ddd.application.outbox import (
     EagerPoolConfig,
     OutboxRelayConfig,
 )
+from pragmatic_ddd.application.outbox.lane_board import LaneBoard
 from pragmatic_ddd.errors import BrokerUnavailableError, ConfigurationError, OutboxStoreError
 from pragmatic_ddd.ports import Delivered, OutboxMessage, OutboxStatus, PublishPath, Receipt
 from pragmatic_ddd.testing.faults import (
@@ -644,14 +645,20 @@ def test_shutdown_is_bounded_while_the_outbox_is_away(
     assert eager.shutdown()
 
 
-def test_a_second_shutdown_does_nothing(eager: EagerOutboxPublisher, store: WatchedStore) -> None:
+def test_a_second_shutdown_does_nothing(
+    eager: EagerOutboxPublisher, store: WatchedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     push(eager, a_message())
     assert eager.shutdown()
     calls = list(store.calls)
+    waits: list[object] = []
+    monkeypatch.setattr(LaneBoard, "wait_until_idle", lambda *_: waits.append("idle"))
+    monkeypatch.setattr(threading.Thread, "join", lambda *_: waits.append("thread"))
 
     assert eager.shutdown()
 
     assert store.calls == calls
+    assert waits == []
 
 
 def test_a_publisher_that_was_never_used_has_no_threads_and_shuts_down(

@@ -163,6 +163,21 @@ def test_what_has_no_owner_is_claimed_and_then_ready(board: LaneBoard) -> None:
     assert ids(run(board)[1]) == [1, 2]
 
 
+def test_what_turns_out_to_be_settled_takes_no_room(board: LaneBoard) -> None:
+    put(board, unowned(1), unowned(2))
+    (due,) = board.due_claims(100)
+
+    board.claimed(due.lane, [a_claim(2)])
+    assert held(board) == 1
+    put(board, unowned(1))
+    assert held(board) == 1
+
+    lane, claims = run(board)
+    board.finish(lane, all_sent(claims))
+    settle(board)
+    assert is_empty(board)
+
+
 def test_a_claim_in_vain_is_tried_again_later(board: LaneBoard, now: Seconds) -> None:
     put(board, unowned(1))
     (due,) = board.due_claims(100)

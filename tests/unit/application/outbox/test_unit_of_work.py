@@ -252,6 +252,28 @@ def test_a_failed_commit_drops_the_events_of_a_loaded_aggregate(shop: Shop) -> N
     assert shop.delivered() == ["shop.order.placed", "shop.order.paid"]
 
 
+def test_a_failed_commit_takes_the_version_back_that_a_repository_has_raised(shop: Shop) -> None:
+    class ForgetfulRepository:
+        def find_by_id(self, aggregate_id: object) -> Order | None:
+            return None
+
+        def save(self, aggregate: Order) -> None:
+            aggregate.version += 1
+
+    order = Order(id="o1")
+    order.place()
+    shop.serializer.refused = "shop.order.placed"
+    work = shop.work()
+    work.repositories = {Order: ForgetfulRepository()}
+    work.add(order)
+
+    with pytest.raises(EventSerializationError):
+        work.commit()
+
+    assert order.is_new
+    assert len(order.triggered_events) == 1
+
+
 def test_one_failure_undoes_every_aggregate(shop: Shop) -> None:
     shop.place("taken")
     fine, clashing = Order(id="fine"), Order(id="taken")
