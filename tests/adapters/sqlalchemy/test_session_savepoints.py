@@ -292,3 +292,20 @@ def test_an_aggregate_whose_write_is_undone_after_it_left_takes_its_events_with_
     assert shop.rows() == ["order.placed"]
     assert len(order.triggered_events) == 1
     assert shop.orders() == {"o1": (False, 1)}
+
+
+def test_an_event_from_before_a_savepoint_is_written_again_after_its_rollback(
+    any_shop: Shop,
+) -> None:
+    any_shop.place("o1")
+    with any_shop.sessions() as session:
+        order = session.get_one(Order, "o1")
+        order.say_paid(1)
+        savepoint = session.begin_nested()
+        order.pay(2)
+        session.flush()
+        savepoint.rollback()
+        session.commit()
+
+    assert any_shop.places()[1:] == [("order.paid", "o1", 2, 0)]
+    assert any_shop.orders() == {"o1": (False, 2)}
