@@ -1,6 +1,7 @@
 """SQLAlchemy's errors as the framework's: the one place where they are translated.
 
-    StaleDataError                               ConcurrencyError
+    a stale or deleted row, a serialization      ConcurrencyError      of a unit of work,
+    failure, a record changed since the snapshot                       retryable
     connection lost, deadlock, timeout, …        OutboxStoreError      retryable
     a value, a constraint or a statement that    RefusedByDatabaseError  final
     the database will refuse again
@@ -22,7 +23,7 @@ from sqlalchemy.exc import (
     ProgrammingError,
     SQLAlchemyError,
 )
-from sqlalchemy.orm.exc import StaleDataError
+from sqlalchemy.orm.exc import ObjectDeletedError, StaleDataError
 
 from pragmatic_ddd.errors import ConcurrencyError, OutboxStoreError
 
@@ -32,6 +33,10 @@ _FINAL = (DataError, IntegrityError, NotSupportedError, ProgrammingError)
 _CONFLICT_STATES = frozenset({"40001", "40P01", "55P03"})
 # Record changed since the snapshot (MariaDB), lock wait timeout, deadlock.
 _CONFLICT_CODES = frozenset({1020, 1205, 1213})
+
+# The same, where the business transaction has read or written what another one has changed.
+_LOST_RACE_STATES = frozenset({"40001"})
+_LOST_RACE_CODES = frozenset({1020})
 
 _READ_ONLY_STATES = frozenset({"25006"})
 # --read-only and --super-read-only, a read-only transaction, a read-only InnoDB.
@@ -48,6 +53,19 @@ class RefusedByDatabaseError(OutboxStoreError):
 
 
 @contextlib.contextmanager
+def lost_races_told() -> Iterator[None]:
+    """Let a ConcurrencyError out where somebody else was faster; other errors as they are."""
+    try:
+        yield
+    except (StaleDataError, ObjectDeletedError) as error:
+        raise ConcurrencyError(str(error)) from error
+    except DBAPIError as error:
+        if _says(error, _LOST_RACE_STATES, _LOST_RACE_CODES):
+            raise ConcurrencyError(f"{type(error.orig).__name__}: {error.orig}") from error
+        raise
+
+
+@contextlib.contextmanager
 def translated(connection: sa.Connection | None = None) -> Iterator[None]:
     """Let the framework's errors out, and no SQLAlchemy error.
 
@@ -56,8 +74,6 @@ def translated(connection: sa.Connection | None = None) -> Iterator[None]:
     """
     try:
         yield
-    except StaleDataError as error:
-        raise ConcurrencyError(str(error)) from error
     except DBAPIError as error:
         if connection is not None:
             invalidate_if_useless(connection, error)

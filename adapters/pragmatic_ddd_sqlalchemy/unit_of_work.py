@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from pragmatic_ddd.domain import AggregateRoot
 from pragmatic_ddd.errors import AggregateNotFoundError, UnitOfWorkError
-from pragmatic_ddd_sqlalchemy.errors import translated
+from pragmatic_ddd_sqlalchemy.errors import lost_races_told, translated
 from pragmatic_ddd_sqlalchemy.outbox_session import OutboxSession
 
 AggregateT = TypeVar("AggregateT", bound=AggregateRoot)
@@ -45,7 +45,7 @@ class SqlAlchemyUnitOfWork:
 
     def get(self, aggregate_type: type[AggregateT], aggregate_id: object) -> AggregateT:
         self._check_open()
-        with translated():
+        with translated(), lost_races_told():
             found = self.session.get(aggregate_type, aggregate_id)
         if found is None:
             raise AggregateNotFoundError(aggregate_type.aggregate_name, aggregate_id)
@@ -53,13 +53,13 @@ class SqlAlchemyUnitOfWork:
 
     def add(self, aggregate: AggregateRoot) -> None:
         self._check_open()
-        with translated():
+        with translated(), lost_races_told():
             self.session.add(aggregate)
 
     def commit(self) -> None:
         self._check_open()
         try:
-            with translated():
+            with translated(), lost_races_told():
                 self.session.commit()
         except BaseException:
             self.rollback()

@@ -50,7 +50,8 @@ class AggregateRoot(Entity):
     @property
     def is_new(self) -> bool:
         """Whether it has never been stored."""
-        return not self.version
+        # One that was loaded by an ORM which maps no version has no such attribute.
+        return not getattr(self, "version", True)
 
     @property
     def triggered_events(self) -> TriggeredEvents:

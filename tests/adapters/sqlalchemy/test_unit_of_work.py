@@ -72,6 +72,38 @@ def test_a_stale_version_met_by_an_autoflush_is_a_concurrency_error_too(shop: Sh
             work.get(Order, "o2")
 
 
+def test_a_row_changed_since_the_snapshot_is_a_concurrency_error(any_shop: Shop) -> None:
+    if any_shop.engine.dialect.name == "sqlite":
+        pytest.skip("this database has one writer: the second transaction waits for the first")
+    any_shop.place("o1")
+    strict = any_shop.attached(
+        sessionmaker(any_shop.engine.execution_options(isolation_level="SERIALIZABLE"))
+        if any_shop.engine.dialect.name == "postgresql"
+        else sessionmaker(any_shop.engine.execution_options(isolation_level="REPEATABLE READ"))
+    )
+    with SqlAlchemyUnitsOfWork(strict)() as work:
+        late = work.get(Order, "o1")
+        with any_shop.sessions.begin() as session:
+            session.get_one(Order, "o1").pay()
+        late.say_paid()
+        with pytest.raises(ConcurrencyError):
+            work.commit()
+
+
+def test_a_row_deleted_by_others_is_a_concurrency_error(any_shop: Shop) -> None:
+    if any_shop.engine.dialect.name == "sqlite":
+        pytest.skip("this database has one writer: the second transaction waits for the first")
+    any_shop.place("o1")
+    with SqlAlchemyUnitsOfWork(any_shop.sessions)() as work:
+        late = work.get(Order, "o1")
+        late.say_paid()
+        work.session.expire(late, ["version"])
+        with any_shop.sessions.begin() as session:
+            session.delete(session.get_one(Order, "o1"))
+        with pytest.raises(ConcurrencyError):
+            work.commit()
+
+
 def test_an_error_of_the_database_keeps_its_cause(any_shop: Shop) -> None:
     any_shop.place("o1")
     new = Order.place("o2")

@@ -176,3 +176,9 @@ def test_a_subclass_may_narrow_its_id() -> None:
     with pytest.raises(TypeError, match="id"):
         Invoice(**arguments)
     assert Invoice(id=5).id == 5
+
+
+def test_an_aggregate_that_was_loaded_without_a_version_is_not_new() -> None:
+    loaded = object.__new__(Order)
+
+    assert not loaded.is_new
