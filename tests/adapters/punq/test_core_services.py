@@ -256,17 +256,18 @@ def test_threads_that_ask_at_once_get_the_same() -> None:
     container = punq.Container()
     register_ports(container)
     register_core_services(container)
-    inside, asking = threading.Event(), threading.Event()
+    inside, both_inside = threading.Event(), threading.Event()
     found: list[object] = []
 
     def slow_store() -> InMemoryOutboxStore:
+        if inside.is_set():
+            both_inside.set()
         inside.set()
-        assert asking.wait(DEADLINE.total_seconds())
+        both_inside.wait(0.2)  # in vain, unless the other thread is let in
         return InMemoryOutboxStore()
 
     def ask_second() -> None:
         assert inside.wait(DEADLINE.total_seconds())
-        asking.set()
         found.append(container.resolve(EagerOutboxPublisher))
 
     container.register(IOutboxStore, slow_store, scope=punq.Scope.singleton)
