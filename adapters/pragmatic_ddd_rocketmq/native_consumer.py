@@ -26,6 +26,7 @@ from attrs import validators
 
 from pragmatic_ddd_rocketmq.credentials import Credentials
 from pragmatic_ddd_rocketmq.errors import RocketMqStartError
+from pragmatic_ddd_rocketmq.helper_thread import HelperThread
 from pragmatic_ddd_rocketmq.name_server import NameServers
 from pragmatic_ddd_rocketmq.native_library import MessageCallback, NativeLibrary
 from pragmatic_ddd_rocketmq.process_end import keep_until_end, let_go, refuse_after_fork
@@ -94,6 +95,7 @@ class NativeConsumer:
     _taking: bool = attrs.field(default=False, init=False)
     _in_flight: int = attrs.field(default=0, init=False)
     _lock: "threading.Lock" = attrs.field(factory=threading.Lock, init=False, repr=False)
+    _helper: HelperThread = attrs.field(factory=HelperThread, init=False, repr=False)
     _gate: "threading.Lock" = attrs.field(factory=threading.Lock, init=False, repr=False)
     _parked: bool = attrs.field(default=False, init=False)
     _pid: int = attrs.field(factory=os.getpid, init=False)
@@ -126,6 +128,7 @@ class NativeConsumer:
                 self._handle = handle
                 self._pid = os.getpid()
                 self._state = _State.NEW if handle is None else _State.RUNNING
+        self._helper.start()
 
     def close(self, *, within: dt.timedelta) -> bool:
         """Take no more messages, wait for the handlers at work, and leave the group.
@@ -149,6 +152,7 @@ class NativeConsumer:
             self._taking = False
         idle = self._becomes_idle(within)
         left = idle and self.library.can_shut_down_consumers and self._shut_down()
+        self._helper.stop()
         self._state = _State.CLOSED if left else _State.STOPPED
         if left:
             let_go(self)
@@ -284,17 +288,12 @@ class NativeConsumer:
         return self._in_flight == 0
 
     def _shut_down(self) -> bool:
-        """Leave the group on a thread of its own, because the call may never return."""
+        """Leave the group, on the helper's thread, because the call may never return."""
         native = self.library.functions
         handle = self._handle
-        thread = threading.Thread(
-            target=lambda: native.ShutdownPushConsumer(handle),
-            name="rocketmq-shutdown",
-            daemon=True,
+        return self._helper.is_done(
+            lambda: native.ShutdownPushConsumer(handle), within=_SHUTDOWN_BOUND
         )
-        thread.start()
-        thread.join(_SHUTDOWN_BOUND.total_seconds())
-        return not thread.is_alive()
 
     def _log_stop(self, *, idle: bool) -> None:
         if not idle:

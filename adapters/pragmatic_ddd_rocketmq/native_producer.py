@@ -29,7 +29,7 @@ from pragmatic_ddd_rocketmq.errors import (
     check_confirmed,
 )
 from pragmatic_ddd_rocketmq.first_sends import FirstSends
-from pragmatic_ddd_rocketmq.main_thread import MainThreadHelper, is_main_thread
+from pragmatic_ddd_rocketmq.helper_thread import HelperThread, is_main_thread
 from pragmatic_ddd_rocketmq.name_server import NameServers
 from pragmatic_ddd_rocketmq.native_library import NativeLibrary, QueueSelector, SendResult
 from pragmatic_ddd_rocketmq.outgoing_message import OutgoingMessage
@@ -107,9 +107,7 @@ class NativeProducer:
     _in_flight: int = attrs.field(default=0, init=False)
     _lock: "threading.Lock" = attrs.field(factory=threading.Lock, init=False, repr=False)
     _first_sends: FirstSends = attrs.field(factory=FirstSends, init=False, repr=False)
-    _helper: MainThreadHelper[SendReceipt] = attrs.field(
-        factory=MainThreadHelper, init=False, repr=False
-    )
+    _helper: HelperThread = attrs.field(factory=HelperThread, init=False, repr=False)
     _pid: int = attrs.field(factory=os.getpid, init=False)
 
     def start(self) -> None:
@@ -166,8 +164,8 @@ class NativeProducer:
             if self._state is not _State.RUNNING:
                 return self._state is _State.CLOSED
             self._state = _State.CLOSING
-        self._helper.stop()
         gone = self._becomes_idle(within) and self._shut_down()
+        self._helper.stop()
         self._state = _State.CLOSED if gone else _State.ABANDONED
         if gone:
             let_go(self)
@@ -280,15 +278,12 @@ class NativeProducer:
         return self._in_flight == 0
 
     def _shut_down(self) -> bool:
-        """Disconnect on a thread of its own, because the call may never return."""
+        """Disconnect, on the helper's thread, because the call may never return."""
         native = self.library.functions
         handle = self._handle
-        thread = threading.Thread(
-            target=lambda: native.ShutdownProducer(handle), name="rocketmq-shutdown", daemon=True
-        )
-        thread.start()
-        thread.join(_SHUTDOWN_BOUND.total_seconds())
-        if thread.is_alive():
+        if not self._helper.is_done(
+            lambda: native.ShutdownProducer(handle), within=_SHUTDOWN_BOUND
+        ):
             return False
         native.DestroyProducer(handle)
         self._handle = None

@@ -100,18 +100,22 @@ def leave_process(status: int = 0) -> NoReturn:
 
 
 def _end_process() -> None:
-    all_gone = _end_clients()
+    """Make sure of the end first, then shut down what lives."""
     try:
         leave_without_destructors()
     except (OSError, AttributeError):
-        if all_gone:
-            return
-        _logger.exception(
-            "the C library cannot keep the exit status; leaving with 1: end main() with "
-            "leave_process(status)"
-        )
-        logging.shutdown()
-        os._exit(1)
+        status_is_kept = False
+    else:
+        status_is_kept = True
+    all_gone = _end_clients()
+    if status_is_kept or all_gone:
+        return
+    _logger.error(
+        "the C library cannot keep the exit status; leaving with 1: end main() with "
+        "leave_process(status)"
+    )
+    logging.shutdown()
+    os._exit(1)
 
 
 def _end_clients() -> bool:
@@ -131,7 +135,7 @@ def leave_without_destructors() -> None:
         OSError: It has no room for another function.
     """
     libc = ctypes.CDLL(None)
-    libc.fflush(None)
+    libc.fflush(None)  # what _exit would lose
     libc.on_exit.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
     leave = ctypes.cast(libc._exit, ctypes.c_void_p)  # noqa: SLF001 - the C function
     if libc.on_exit(leave, None) != 0:

@@ -47,7 +47,7 @@ class Child:
             stdin=subprocess.PIPE,
             text=True,
         )
-        self._lines: queue.Queue[str] = queue.Queue()
+        self._lines: queue.Queue[str | None] = queue.Queue()
         self.output: list[str] = []
         threading.Thread(target=self._read, daemon=True).start()
 
@@ -59,6 +59,8 @@ class Child:
                 line = self._lines.get(timeout=max(0.0, deadline - time.monotonic()))
             except queue.Empty:
                 raise AssertionError("\n".join(["not in time:", *self.output[-50:]])) from None
+            if line is None:
+                raise AssertionError("\n".join(["it has ended:", *self.output[-50:]]))
             self.output.append(line)
         return self.output
 
@@ -80,6 +82,7 @@ class Child:
         assert self.process.stdout is not None
         for line in self.process.stdout:
             self._lines.put(line.rstrip("\n"))
+        self._lines.put(None)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Sending for the main thread, on another one.
+"""Native calls on a thread of their own: those of the main thread, and those that may hang.
 
 Only the main thread runs Python's signal handlers, and it runs them between any two steps of
 Python code. While it is in the native client the next such step is the queue selector. A handler
@@ -6,14 +6,16 @@ that raises (Ctrl-C, ``sys.exit`` on SIGTERM) would raise there, and the library
 whatever lies on its stack. So the main thread never enters the native client to send.
 
 What is used here is written in C and is either done or not done when a handler raises: with a
-``Future`` or a ``Condition`` a lock could stay behind that nobody releases.
+``Future`` or a ``Condition`` a lock could stay behind that nobody releases. The thread is there
+from the start of a client on, because at the end of the interpreter no new one may be made.
 """
 
 import _thread
+import datetime as dt
 import queue
 import threading
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import attrs
 
@@ -39,15 +41,15 @@ class _Task(Generic[AnswerT]):
 
 
 @attrs.define(eq=False)
-class MainThreadHelper(Generic[AnswerT]):
-    """A thread that works for the main thread, one task after the other."""
+class HelperThread:
+    """A thread that does one task after the other."""
 
-    _tasks: "queue.SimpleQueue[_Task[AnswerT] | None]" = attrs.field(
+    _tasks: "queue.SimpleQueue[_Task[Any] | None]" = attrs.field(
         factory=queue.SimpleQueue, init=False
     )
 
     def start(self) -> None:
-        """Begin to work."""
+        """Begin to work. The end of the interpreter does not wait for it."""
         _thread.start_new_thread(self._work, ())
 
     def stop(self) -> None:
@@ -61,13 +63,21 @@ class MainThreadHelper(Generic[AnswerT]):
             BaseException: What ``work`` raised, or what a signal handler did; then the work
                 goes on.
         """
-        task = _Task(work)
-        task.done.acquire()
-        self._tasks.put(task)
+        task = self._begin(work)
         task.done.acquire()
         if task.error is not None:
             raise task.error
         return task.answer  # type: ignore[return-value]  # without an error there is an answer
+
+    def is_done(self, work: Callable[[], object], *, within: dt.timedelta) -> bool:
+        """Have something done; say whether it returned in time. Otherwise it goes on."""
+        return self._begin(work).done.acquire(timeout=within.total_seconds())
+
+    def _begin(self, work: Callable[[], AnswerT]) -> _Task[AnswerT]:
+        task = _Task(work)
+        task.done.acquire()
+        self._tasks.put(task)
+        return task
 
     def _work(self) -> None:
         while (task := self._tasks.get()) is not None:
