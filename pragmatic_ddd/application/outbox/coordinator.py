@@ -65,10 +65,6 @@ class Coordinator:
                 if finished is None:
                     break
                 self.board.pause(_AFTER_ERROR.delay(errors).total_seconds())
-        try:
-            self._give_back(self.board.give_up_everything())
-        except Exception:
-            _logger.exception("eager publisher could not give back its events")
 
     @property
     def _is_behind(self) -> bool:

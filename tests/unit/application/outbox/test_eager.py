@@ -537,6 +537,23 @@ def test_an_unowned_row_may_be_the_probe_too(
         assert not health.is_away
 
 
+def test_a_probe_that_fails_keeps_the_next_one_waiting(
+    store: WatchedStore, publisher: ScriptedPublisher
+) -> None:
+    clock = {"now": 1000.0}
+    health = BrokerHealth(monotonic=lambda: clock["now"])
+    with EagerOutboxPublisher(store=store, publisher=publisher, health=health) as eager:
+        health.failed("m", BrokerUnavailableError("m", "topic", "refused"))
+        clock["now"] += health.probe_in.total_seconds()
+        publisher.next(unavailable())
+
+        push(eager, a_message("m1"))
+
+        assert is_idle(eager)
+        assert len(publisher.tried) == 1
+        assert eager.reserve(1) is None
+
+
 def test_a_probe_that_could_not_be_sent_is_given_to_the_next(
     store: WatchedStore, publisher: ScriptedPublisher
 ) -> None:

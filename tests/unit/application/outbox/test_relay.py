@@ -12,7 +12,13 @@ from pragmatic_ddd.application.outbox import (
     RelayRound,
 )
 from pragmatic_ddd.errors import BrokerUnavailableError, ConfigurationError, OutboxStoreError
-from pragmatic_ddd.ports import ClaimedMessage, OutboxStatus, PublishPath
+from pragmatic_ddd.ports import (
+    ClaimedMessage,
+    OutboxMessage,
+    OutboxStatus,
+    PublishPath,
+    Receipt,
+)
 from pragmatic_ddd.testing.clock import SettableClock
 from pragmatic_ddd.testing.faults import ScriptedPublisher, fails, rejects, unavailable, waits_for
 from pragmatic_ddd_local import CountingMetrics
@@ -223,6 +229,23 @@ def test_a_probe_that_found_nothing_to_send_is_not_spent(
         relay.run_once()
     store.store([a_message()])
 
+    assert relay.run_once().sent == 1
+
+
+def test_a_probe_that_could_not_be_sent_in_its_lease_is_not_spent(
+    store: WatchedStore, publisher: ScriptedPublisher
+) -> None:
+    now = {"now": 1000.0}
+    health = BrokerHealth(monotonic=lambda: now["now"])
+    relay = OutboxRelay(store=store, publisher=publisher, health=health)
+    health.failed("m", BrokerUnavailableError("m", "topic", "refused"))
+    now["now"] += health.probe_in.total_seconds()
+    store.store([a_message()])
+    store.monotonic = lambda: relay.monotonic() - 60.0  # as if the claim had taken that long
+
+    assert relay.run_once().untried == 1
+
+    store.monotonic = relay.monotonic
     assert relay.run_once().sent == 1
 
 
@@ -458,6 +481,24 @@ def test_shutdown_says_so_when_a_publish_hangs(
 
     gate.set()
     assert relay.shutdown()
+
+
+def test_shutdown_from_its_own_thread_does_not_wait_for_itself(
+    relay: OutboxRelay, store: WatchedStore, publisher: ScriptedPublisher
+) -> None:
+    answers: list[bool] = []
+
+    def shuts_down(_: OutboxMessage, confirm: Callable[[], Receipt]) -> Receipt:
+        answers.append(relay.shutdown())
+        return confirm()
+
+    publisher.next(shuts_down)
+    store.store([a_message("m1"), a_message("m2", of="2")])
+
+    relay.run()
+
+    assert answers == [False]
+    assert publisher.delivered_ids() == ["m1"]
 
 
 def test_shutdown_waits_for_a_relay_that_runs_in_its_callers_thread(
