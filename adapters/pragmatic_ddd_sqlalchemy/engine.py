@@ -149,5 +149,6 @@ def _begin(connection: sa.Connection) -> None:
 
 
 def _is_in_memory(engine: sa.Engine) -> bool:
-    name = engine.url.database
-    return not name or ":memory:" in name or "mode=memory" in str(engine.url)
+    name = engine.url.database or ""
+    names_memory = "mode=memory" in name or engine.url.query.get("mode") == "memory"
+    return not name or ":memory:" in name or names_memory

@@ -7,44 +7,44 @@ from sqlalchemy.dialects import mysql
 
 AnyType = sa.types.TypeEngine[Any]
 
-_WHOLE_TEXTS = ("payload", "headers")
-_LARGE_NUMBERS = ("id", "aggregate_version")
+_MICROSECONDS = 6
 
 
 def type_problem(column: "sa.Column[Any]", live: AnyType, dialect_name: str) -> str | None:
     """Return what is wrong with the type of a live column; ``None`` where it is sufficient."""
-    if dialect_name == "sqlite":
+    if dialect_name == "sqlite" or _is_sufficient(column, live, dialect_name):
         return None
-    wanted = column.type.dialect_impl(_dialect(dialect_name))
-    if _is_sufficient(column.name, wanted, live, dialect_name):
-        return None
-    compiled = wanted.compile(dialect=_dialect(dialect_name))
-    return f"column {column.name} is {live!r}, and must be {compiled}"
+    wanted = column.type.compile(dialect=_dialect(dialect_name))
+    return f"column {column.name} is {live!r}, and must be {wanted}"
 
 
-def _is_sufficient(name: str, wanted: AnyType, live: AnyType, dialect_name: str) -> bool:
+def _is_sufficient(column: "sa.Column[Any]", live: AnyType, dialect_name: str) -> bool:
+    # MySQL's types have the lengths; elsewhere text has none.
+    wanted = column.type.dialect_impl(_dialect("mysql"))
     if isinstance(wanted, sa.DateTime):
         if dialect_name == "postgresql":
             return isinstance(live, sa.DateTime) and live.timezone
-        return isinstance(live, mysql.DATETIME) and live.fsp == 6  # noqa: PLR2004  # microseconds
+        return isinstance(live, mysql.DATETIME) and live.fsp == _MICROSECONDS
     if isinstance(wanted, sa.Integer):
-        wide = isinstance(live, sa.BigInteger)
-        return wide or (isinstance(live, sa.Integer) and name not in _LARGE_NUMBERS)
-    if dialect_name != "postgresql" and name in _WHOLE_TEXTS:
-        return isinstance(live, mysql.LONGTEXT)
-    return _takes_text(wanted, live)
-
-
-def _takes_text(wanted: AnyType, live: AnyType) -> bool:
+        large = isinstance(wanted, sa.BigInteger)
+        return isinstance(live, sa.BigInteger if large else sa.Integer)
+    if isinstance(wanted, mysql.LONGTEXT):
+        return _is_endless_text(live, dialect_name)
     if not isinstance(live, sa.String) or isinstance(live, sa.CHAR):
         return False
-    if live.length is None:
-        return True
-    needed = wanted.length if isinstance(wanted, sa.String) else None
-    return needed is not None and live.length >= needed
+    return live.length is None or live.length >= _length(wanted)
+
+
+def _is_endless_text(live: AnyType, dialect_name: str) -> bool:
+    if dialect_name == "postgresql":
+        return isinstance(live, sa.String) and live.length is None
+    return isinstance(live, mysql.LONGTEXT)
+
+
+def _length(wanted: AnyType) -> int:
+    return (isinstance(wanted, sa.String) and wanted.length) or 0
 
 
 def _dialect(name: str) -> sa.Dialect:
-    return sa.make_url(
-        f"{name}+{'psycopg' if name == 'postgresql' else 'pymysql'}://"
-    ).get_dialect()()
+    driver = "psycopg" if name == "postgresql" else "pymysql"
+    return sa.make_url(f"{name}+{driver}://").get_dialect()()

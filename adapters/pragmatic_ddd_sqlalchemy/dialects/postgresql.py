@@ -89,18 +89,30 @@ WHERE o.id = mine.id AND (gaps.id IS NULL OR mine.id < gaps.id)
 RETURNING {claimed_columns}
 """
 
+# The aggregates with a hindered row are read once and hashed, and only their rows are probed:
+# while some long transaction keeps dead rows alive, each probe of a hot aggregate passes over
+# all of them. With very many hindered rows every row is probed instead. The CASE keeps
+# the planner from making joins of this, whose order of rows or estimates might go wrong.
 _STATEMENTS = Statements(
     lock_due="""
+WITH hindered AS MATERIALIZED (
+    SELECT h.aggregate_type, h.aggregate_id FROM {outbox} AS h
+    WHERE h.status NOT IN ('SENT', 'SKIPPED')
+        AND (h.status <> 'PENDING' OR h.failures > 0 OR h.claim_token IS NOT NULL)
+    LIMIT 10000
+)
 SELECT o.id, o.aggregate_type, o.aggregate_id, o.due_at,
     o.status = 'PROCESSING' OR o.claim_token IS NOT NULL AS lapsed
 FROM {outbox} AS o
 WHERE o.status IN ('PENDING', 'PROCESSING') AND o.due_at <= (SELECT clock_timestamp())
-    AND CASE WHEN EXISTS (
+    AND CASE WHEN (SELECT count(*) FROM hindered) = 10000
+        OR (o.aggregate_type, o.aggregate_id) IN (SELECT * FROM hindered)
+    THEN NOT EXISTS (
         SELECT 1 FROM {outbox} AS p
         WHERE p.aggregate_type = o.aggregate_type AND p.aggregate_id = o.aggregate_id
             AND p.id < o.id AND p.status NOT IN ('SENT', 'SKIPPED')
             AND (p.status <> 'PENDING' OR p.failures > 0 OR p.claim_token IS NOT NULL)
-    ) THEN false ELSE true END
+    ) ELSE true END
 ORDER BY o.due_at, o.id LIMIT :limit
 FOR UPDATE OF o SKIP LOCKED
 """,

@@ -1,0 +1,162 @@
+"""SQLite made safe, and engines that are refused."""
+
+import datetime as dt
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+from sqlalchemy.pool import StaticPool
+
+from pragmatic_ddd.errors import ConfigurationError
+from pragmatic_ddd.testing.messages import a_message
+from pragmatic_ddd_sqlalchemy.engine import (
+    READ_ONLY,
+    create_memory_engine,
+    create_sqlite_engine,
+    make_sqlite_safe,
+    refuse_unsafe,
+)
+from pragmatic_ddd_sqlalchemy.store import SqlAlchemyOutboxStore
+from pragmatic_ddd_sqlalchemy.table import metadata
+from pragmatic_ddd_sqlalchemy.transactions import SqlAlchemyTransactionOperations
+
+INSERT = "INSERT INTO notes (text) VALUES ('x')"
+COUNT = "SELECT count(*) FROM notes"
+_AUTOCOMMIT = {"isolation_level": "AUTOCOMMIT"}
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> sa.Engine:
+    engine = create_sqlite_engine(tmp_path / "a.db", busy_timeout=dt.timedelta(seconds=10))
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE notes (text)")
+    return engine
+
+
+def _count(engine: sa.Engine) -> int:
+    with engine.connect() as connection:
+        return int(connection.exec_driver_sql(COUNT).scalar_one())
+
+
+def test_a_savepoint_goes_with_the_outer_rollback(engine: sa.Engine, tmp_path: Path) -> None:
+    with Session(engine) as session:
+        with session.begin_nested():
+            session.execute(sa.text(INSERT))
+        session.rollback()
+
+    assert _count(sa.create_engine(f"sqlite:///{tmp_path}/a.db")) == 0
+
+
+def test_a_writer_that_has_read_first_waits_for_its_turn(engine: sa.Engine) -> None:
+    errors: list[Exception] = []
+
+    def write() -> None:
+        try:
+            for _ in range(10):
+                with engine.begin() as connection:
+                    connection.exec_driver_sql(COUNT)
+                    time.sleep(0.001)
+                    connection.exec_driver_sql(INSERT)
+        except Exception as error:  # noqa: BLE001  # whatever it is, the test shows it
+            errors.append(error)
+
+    threads = [threading.Thread(target=write) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert errors == []
+    assert _count(engine) == 40
+
+
+def test_a_session_that_only_reads_keeps_no_writer_out(engine: sa.Engine) -> None:
+    with Session(engine.execution_options(**READ_ONLY)) as session:
+        assert session.execute(sa.text(COUNT)).scalar() == 0
+        with engine.begin() as connection:
+            connection.exec_driver_sql(INSERT)
+
+        assert session.execute(sa.text(COUNT)).scalar() == 0
+
+
+def test_nothing_that_was_committed_is_lost_with_the_power(engine: sa.Engine) -> None:
+    with engine.connect() as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
+        assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar() == 10_000
+
+
+def test_an_engine_of_yours_is_made_safe_once(tmp_path: Path) -> None:
+    engine = sa.create_engine(f"sqlite:///{tmp_path}/a.db")
+    with engine.connect():
+        pass
+
+    assert make_sqlite_safe(engine) is engine
+    assert make_sqlite_safe(engine) is engine
+
+    with engine.begin() as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+    refuse_unsafe(engine)
+
+
+def test_another_database_needs_no_help() -> None:
+    engine = sa.create_engine("postgresql+psycopg://")
+
+    assert make_sqlite_safe(engine) is engine
+    refuse_unsafe(engine)
+
+
+@pytest.mark.parametrize("kind", [SqlAlchemyOutboxStore, SqlAlchemyTransactionOperations])
+def test_a_sqlite_engine_that_is_not_safe_is_refused(kind: type, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="make_sqlite_safe"):
+        kind(sa.create_engine(f"sqlite:///{tmp_path}/a.db"))
+
+
+@pytest.mark.parametrize("kind", [SqlAlchemyOutboxStore, SqlAlchemyTransactionOperations])
+@pytest.mark.parametrize("is_option", [True, False])
+def test_an_engine_without_transactions_is_refused(kind: type, *, is_option: bool) -> None:
+    url = "postgresql+psycopg://"
+    engine = sa.create_engine(url, **({} if is_option else _AUTOCOMMIT))
+    if is_option:
+        engine = engine.execution_options(**_AUTOCOMMIT)
+
+    with pytest.raises(ConfigurationError, match="AUTOCOMMIT"):
+        kind(engine)
+
+
+@pytest.mark.parametrize("kind", [SqlAlchemyOutboxStore, SqlAlchemyTransactionOperations])
+def test_an_async_engine_is_refused_with_the_fix(kind: type) -> None:
+    asyncio = pytest.importorskip("sqlalchemy.ext.asyncio")
+    engine = asyncio.create_async_engine("postgresql+psycopg_async://")
+
+    for each in (engine, engine.sync_engine):
+        with pytest.raises(ConfigurationError, match=r"needs a sync engine.*create_engine\("):
+            kind(each)
+
+
+@pytest.mark.parametrize("name", [":memory:", "", "file:x?mode=memory&uri=true"])
+def test_a_database_in_memory_is_not_taken_for_a_file(name: str) -> None:
+    with pytest.raises(ConfigurationError, match="create_memory_engine"):
+        create_sqlite_engine(name)
+
+
+def test_a_database_in_memory_serves_one_thread_and_no_publisher() -> None:
+    engine = create_memory_engine()
+    metadata.create_all(engine)
+
+    store = SqlAlchemyOutboxStore(engine)
+    store.store([a_message("m1")])
+
+    assert store.find("m1") is not None
+    with pytest.raises(ConfigurationError, match="in memory"):
+        refuse_unsafe(engine)
+
+
+def test_one_connection_for_all_threads_is_refused() -> None:
+    engine = sa.create_engine("postgresql+psycopg://", poolclass=StaticPool)
+
+    with pytest.raises(ConfigurationError, match="StaticPool"):
+        refuse_unsafe(engine)
