@@ -1,6 +1,7 @@
 """A small shop on RocketMQ: its events, how they are written, and its event manager."""
 
 import json
+import time
 import uuid
 from typing import Any
 
@@ -10,9 +11,11 @@ from pragmatic_ddd.domain.events import DomainEvent
 from pragmatic_ddd.errors import EventDeserializationError, UnknownEventTypeError
 from pragmatic_ddd.ports.outbox import OutboxMessage
 from pragmatic_ddd_rocketmq.config import RocketMqConfig
+from pragmatic_ddd_rocketmq.errors import NotConfirmedError
 from pragmatic_ddd_rocketmq.event_manager import RocketMqEventManager
 from pragmatic_ddd_rocketmq.name_server import NameServers
 from pragmatic_ddd_rocketmq.native_library import NativeLibrary, load_native_library
+from pragmatic_ddd_rocketmq.native_producer import NativeProducer
 from pragmatic_ddd_rocketmq.outgoing_message import OutgoingMessage
 from tests import servers
 
@@ -78,6 +81,24 @@ def a_library() -> NativeLibrary:
 
 def name_servers() -> NameServers:
     return NameServers.parse(servers.rocketmq_name_server())
+
+
+def warm_up(sender: NativeProducer | RocketMqEventManager) -> None:
+    """Have it connect to the broker before the test sends.
+
+    While the client connects, its own heartbeat may be in the way of the first send, which then
+    fails: rarely, and only on a busy machine. An outbox sends again; a test would be unsure.
+    """
+    producer = sender._producer if isinstance(sender, RocketMqEventManager) else sender
+    assert producer is not None
+    for _ in range(50):
+        try:
+            producer.send(a_message(topic="warm-up"))
+        except NotConfirmedError:
+            time.sleep(0.05)
+        else:
+            return
+    raise AssertionError("the broker does not confirm")
 
 
 def a_stored_event(**changes: Any) -> OutboxMessage:  # noqa: ANN401

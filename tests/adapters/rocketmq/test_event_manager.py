@@ -28,6 +28,7 @@ from tests.adapters.rocketmq.shop import (
     a_stored_event,
     an_event_manager,
     unique,
+    warm_up,
 )
 from tests.services.admin import create_topic
 
@@ -45,6 +46,7 @@ def topic() -> str:
 @pytest.fixture
 def events(topic: str) -> Iterator[RocketMqEventManager]:
     with an_event_manager(topic) as manager:
+        warm_up(manager)
         yield manager
 
 
@@ -62,6 +64,7 @@ def say(*words):
 events = an_event_manager({topic!r}, consumer_group={group or unique("shop")!r}, {settings})
 {wiring}
 events.start()
+warm_up(events)
 say("started")
 sys.stdin.readline()
 events.shutdown()
@@ -98,6 +101,7 @@ def test_direct_publishing_is_counted(topic: str) -> None:
     manager = an_event_manager(topic)
     manager.metrics = metrics
     with manager:
+        warm_up(manager)
         manager.publish(OrderPaid(aggregate_id="order-1"))
         with pytest.raises(EventRejectedError):
             manager.publish(OrderPlaced(aggregate_id="order-1", note="x" * 5_000_000))
@@ -144,6 +148,7 @@ def test_before_the_start_and_after_the_shutdown_nothing_is_sent(topic: str) -> 
 
     manager.start()
     manager.start()
+    warm_up(manager)
     manager.publish_stored(a_stored_event())
     manager.shutdown()
     manager.shutdown()
@@ -160,6 +165,7 @@ def test_a_manager_that_was_never_started_is_shut_down(topic: str) -> None:
 
 def test_two_managers_live_in_one_process(events: RocketMqEventManager, topic: str) -> None:
     with an_event_manager(topic) as other:
+        warm_up(other)
         assert other.publish_stored(a_stored_event()).text
         assert events.publish_stored(a_stored_event()).text
     assert events.publish_stored(a_stored_event()).text
@@ -172,6 +178,7 @@ def test_a_check_at_start_needs_a_broker(topic: str) -> None:
 
     manager.config = an_event_manager(topic, check_at_start=True).config
     with manager:
+        warm_up(manager)
         assert manager.publish_stored(a_stored_event()).text
 
 

@@ -16,6 +16,7 @@ A_RUNNING_PRODUCER = (
     A_PRODUCER
     + """
 producer.start()
+warm_up(producer)
 producer.send(a_message(topic=topic))
 print("sent", flush=True)
 """
@@ -24,6 +25,7 @@ A_CONSUMER = """
 event_manager = an_event_manager(unique("ends"), consumer_group=unique("ends"))
 event_manager.register_subscriber("mail", OrderPaid, print)
 event_manager.start()
+warm_up(event_manager)
 event_manager.publish(OrderPaid(aggregate_id="order-1"))
 print("sent", flush=True)
 """
@@ -125,6 +127,7 @@ def test_after_a_fork_everything_is_refused_in_the_child() -> None:
         + """
 manager = an_event_manager(topic)
 manager.start()
+warm_up(manager)
 manager.publish(OrderPaid(aggregate_id="order-1"))
 new = NativeProducer(library=a_library(), name_servers=name_servers(), group="ends",
                      send_timeout=timedelta(seconds=3))
@@ -173,6 +176,7 @@ def test_a_worker_may_start_what_its_parent_only_made() -> None:
 pid = os.fork()
 if pid == 0:
     producer.start()
+    warm_up(producer)
     print(bool(producer.send(a_message(topic=topic)).message_id), flush=True)
     sys.exit(0)
 assert os.waitpid(pid, 0)[1] == 0
