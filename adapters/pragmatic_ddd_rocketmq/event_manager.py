@@ -17,7 +17,7 @@ from pragmatic_ddd.domain.events import DomainEvent
 from pragmatic_ddd.errors import ConfigurationError, EventPublishError
 from pragmatic_ddd.ports.events import Delivery, Receipt, Subscriber
 from pragmatic_ddd.ports.metrics import IEventMetrics, PublishPath
-from pragmatic_ddd.ports.outbox import OutboxMessage
+from pragmatic_ddd.ports.outbox_message import OutboxMessage
 from pragmatic_ddd.ports.serialization import IEventSerializer
 from pragmatic_ddd.ports.topics import ITopicResolver
 from pragmatic_ddd_rocketmq.config import RocketMqConfig

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 import attrs
 
 from pragmatic_ddd.errors import EventDeserializationError
-from pragmatic_ddd.ports.outbox import OutboxMessage
+from pragmatic_ddd.ports.outbox_message import OutboxMessage
 from pragmatic_ddd_rocketmq.outgoing_message import OutgoingMessage
 from pragmatic_ddd_rocketmq.received_message import ReceivedMessage
 

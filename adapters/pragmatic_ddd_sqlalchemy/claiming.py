@@ -18,7 +18,7 @@ from operator import itemgetter
 import attrs
 import sqlalchemy as sa
 
-from pragmatic_ddd.ports.outbox import ClaimedMessage
+from pragmatic_ddd.ports.outbox_message import ClaimedMessage
 from pragmatic_ddd_sqlalchemy.dialects import IOutboxDialect
 from pragmatic_ddd_sqlalchemy.dialects.statements import Locked, LockedRow, aggregates_json
 from pragmatic_ddd_sqlalchemy.own_transactions import OwnTransactions

@@ -10,7 +10,12 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from pragmatic_ddd.ports.outbox import ClaimedMessage, OutboxEntry, OutboxMessage, OutboxStatus
+from pragmatic_ddd.ports.outbox_message import (
+    ClaimedMessage,
+    OutboxEntry,
+    OutboxMessage,
+    OutboxStatus,
+)
 from pragmatic_ddd_sqlalchemy.errors import RefusedByDatabaseError
 from pragmatic_ddd_sqlalchemy.table import LONGEST_KEY
 

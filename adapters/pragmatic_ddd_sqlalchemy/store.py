@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import attrs
 import sqlalchemy as sa
 
-from pragmatic_ddd.ports.outbox import (
+from pragmatic_ddd.ports.outbox_message import (
     Backlog,
     ClaimedMessage,
     Delivered,

@@ -16,7 +16,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql
 
-from pragmatic_ddd.ports.outbox import OutboxStatus
+from pragmatic_ddd.ports.outbox_message import OutboxStatus
 
 LONGEST_KEY = 200
 LONGEST_ERROR = 4000

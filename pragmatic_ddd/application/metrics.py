@@ -3,7 +3,7 @@
 import attrs
 
 from pragmatic_ddd.ports.metrics import PublishPath
-from pragmatic_ddd.ports.outbox import Backlog
+from pragmatic_ddd.ports.outbox_message import Backlog
 
 
 @attrs.frozen

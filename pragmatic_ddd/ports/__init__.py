@@ -13,12 +13,12 @@ from pragmatic_ddd.ports.events import (
     Subscriber,
 )
 from pragmatic_ddd.ports.metrics import IEventMetrics, PublishPath
-from pragmatic_ddd.ports.outbox import (
+from pragmatic_ddd.ports.outbox import IOutboxStore
+from pragmatic_ddd.ports.outbox_message import (
     Backlog,
     ClaimedMessage,
     Delivered,
     FailedTry,
-    IOutboxStore,
     OutboxEntry,
     OutboxMessage,
     OutboxStatus,

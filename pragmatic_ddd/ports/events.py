@@ -18,7 +18,7 @@ import attrs
 from attrs import validators
 
 from pragmatic_ddd.domain.events import DomainEvent
-from pragmatic_ddd.ports.outbox import OutboxMessage
+from pragmatic_ddd.ports.outbox_message import OutboxMessage
 
 EventT = TypeVar("EventT", bound=DomainEvent)
 

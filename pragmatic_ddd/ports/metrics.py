@@ -8,7 +8,7 @@ import enum
 from abc import abstractmethod
 from typing import Protocol
 
-from pragmatic_ddd.ports.outbox import Backlog
+from pragmatic_ddd.ports.outbox_message import Backlog
 
 
 class PublishPath(enum.StrEnum):

@@ -3,7 +3,7 @@
 import datetime as dt
 
 from pragmatic_ddd.domain.identifiers import uuid7_text
-from pragmatic_ddd.ports.outbox import (
+from pragmatic_ddd.ports.outbox_message import (
     ClaimedMessage,
     Delivered,
     FailedTry,

@@ -6,7 +6,8 @@ from typing import ClassVar
 
 import pytest
 
-from pragmatic_ddd.ports.outbox import ClaimedMessage, IOutboxStore, OutboxEntry
+from pragmatic_ddd.ports.outbox import IOutboxStore
+from pragmatic_ddd.ports.outbox_message import ClaimedMessage, OutboxEntry
 from pragmatic_ddd.ports.transactions import ITransactionOperations
 from pragmatic_ddd.testing.messages import A_MINUTE
 

@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from pragmatic_ddd.ports.outbox import ClaimedMessage, IOutboxStore
+from pragmatic_ddd.ports.outbox import IOutboxStore
+from pragmatic_ddd.ports.outbox_message import ClaimedMessage
 from pragmatic_ddd.testing.messages import (
     A_MINUTE,
     a_message,

@@ -2,7 +2,8 @@
 
 import datetime as dt
 
-from pragmatic_ddd.ports.outbox import Backlog, IOutboxStore, OutboxStatus
+from pragmatic_ddd.ports.outbox import IOutboxStore
+from pragmatic_ddd.ports.outbox_message import Backlog, OutboxStatus
 from pragmatic_ddd.testing.messages import (
     A_MINUTE,
     a_message,

@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from pragmatic_ddd.ports.outbox import ClaimedMessage, IOutboxStore, OutboxStatus
+from pragmatic_ddd.ports.outbox import IOutboxStore
+from pragmatic_ddd.ports.outbox_message import ClaimedMessage, OutboxStatus
 from pragmatic_ddd.testing.messages import (
     A_MINUTE,
     a_message,

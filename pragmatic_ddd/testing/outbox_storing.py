@@ -5,7 +5,8 @@ import time
 import pytest
 
 from pragmatic_ddd.errors import OutboxStoreError
-from pragmatic_ddd.ports.outbox import IOutboxStore, OutboxStatus
+from pragmatic_ddd.ports.outbox import IOutboxStore
+from pragmatic_ddd.ports.outbox_message import OutboxStatus
 from pragmatic_ddd.testing.messages import A_MINUTE, a_message, a_reservation, delivered
 from pragmatic_ddd.testing.outbox_binding import OutboxStoreBinding, claim_all, row
 

@@ -11,7 +11,7 @@ from typing import Any, Self
 import attrs
 import sqlalchemy as sa
 
-from pragmatic_ddd.ports.outbox import Reservation
+from pragmatic_ddd.ports.outbox_message import Reservation
 from pragmatic_ddd_sqlalchemy.dialects.statements import (
     Inserted,
     Locked,

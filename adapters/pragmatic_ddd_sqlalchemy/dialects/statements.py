@@ -11,7 +11,7 @@ from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 import attrs
 import sqlalchemy as sa
 
-from pragmatic_ddd.ports.outbox import Reservation
+from pragmatic_ddd.ports.outbox_message import Reservation
 from pragmatic_ddd_sqlalchemy.rows import CLAIMED_COLUMNS, ENTRY_COLUMNS, Row, as_json
 from pragmatic_ddd_sqlalchemy.table import index_name
 

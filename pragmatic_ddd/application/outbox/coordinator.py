@@ -13,7 +13,8 @@ from pragmatic_ddd.application.outbox.retry import Backoff
 from pragmatic_ddd.application.outbox.settlement import Settlement
 from pragmatic_ddd.errors import PragmaticError
 from pragmatic_ddd.ports.metrics import IEventMetrics, PublishPath
-from pragmatic_ddd.ports.outbox import ClaimedMessage, IOutboxStore, StoredMessage
+from pragmatic_ddd.ports.outbox import IOutboxStore
+from pragmatic_ddd.ports.outbox_message import ClaimedMessage, StoredMessage
 
 _logger = logging.getLogger(__name__)
 

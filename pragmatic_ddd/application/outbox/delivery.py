@@ -14,7 +14,12 @@ from pragmatic_ddd.application.outbox.settlement import Settlement
 from pragmatic_ddd.errors import EventPublishError, PragmaticError
 from pragmatic_ddd.ports.events import IStoredEventPublisher, Receipt
 from pragmatic_ddd.ports.metrics import IEventMetrics, PublishPath
-from pragmatic_ddd.ports.outbox import ClaimedMessage, Delivered, FailedTry, OutboxMessage
+from pragmatic_ddd.ports.outbox_message import (
+    ClaimedMessage,
+    Delivered,
+    FailedTry,
+    OutboxMessage,
+)
 
 _logger = logging.getLogger(__name__)
 

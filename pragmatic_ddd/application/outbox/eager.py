@@ -30,7 +30,8 @@ from pragmatic_ddd.application.outbox.lane_board import LaneBoard
 from pragmatic_ddd.application.outbox.settlement import Settlement
 from pragmatic_ddd.ports.events import IStoredEventPublisher
 from pragmatic_ddd.ports.metrics import IEventMetrics, PublishPath
-from pragmatic_ddd.ports.outbox import ClaimedMessage, IOutboxStore, Reservation, StoredMessage
+from pragmatic_ddd.ports.outbox import IOutboxStore
+from pragmatic_ddd.ports.outbox_message import ClaimedMessage, Reservation, StoredMessage
 
 _logger = logging.getLogger(__name__)
 

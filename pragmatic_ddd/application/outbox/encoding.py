@@ -12,7 +12,7 @@ from pragmatic_ddd.domain.aggregate import AggregateRoot
 from pragmatic_ddd.domain.events import DomainEvent
 from pragmatic_ddd.domain.names import checked_name
 from pragmatic_ddd.errors import EventSerializationError
-from pragmatic_ddd.ports.outbox import OutboxMessage
+from pragmatic_ddd.ports.outbox_message import OutboxMessage
 from pragmatic_ddd.ports.serialization import IEventSerializer
 
 OPERATION_CODE = "operation-code"

@@ -11,7 +11,7 @@ from itertools import islice, takewhile
 
 import attrs
 
-from pragmatic_ddd.ports.outbox import ClaimedMessage, StoredMessage
+from pragmatic_ddd.ports.outbox_message import ClaimedMessage, StoredMessage
 
 # Another process mostly settles the predecessor within milliseconds; if not, then now and then.
 _CLAIM_PAUSES_SECONDS = (0.005, 0.02, 0.08, 0.3, 1.0)

@@ -11,7 +11,7 @@ import attrs
 
 from pragmatic_ddd.application.outbox.lane import Lane
 from pragmatic_ddd.application.outbox.settlement import Settlement
-from pragmatic_ddd.ports.outbox import ClaimedMessage, StoredMessage
+from pragmatic_ddd.ports.outbox_message import ClaimedMessage, StoredMessage
 
 
 @attrs.frozen(kw_only=True)

@@ -7,7 +7,7 @@ import attrs
 from pragmatic_ddd.application.outbox.encoding import EventEncoding
 from pragmatic_ddd.domain.events import DomainEvent
 from pragmatic_ddd.errors import ForeignEventError
-from pragmatic_ddd.ports.outbox import OutboxMessage
+from pragmatic_ddd.ports.outbox_message import OutboxMessage
 
 
 @attrs.frozen(kw_only=True)

@@ -31,7 +31,8 @@ from pragmatic_ddd.application.wake_up import WakeUp
 from pragmatic_ddd.errors import PragmaticError
 from pragmatic_ddd.ports.events import IStoredEventPublisher
 from pragmatic_ddd.ports.metrics import IEventMetrics, PublishPath
-from pragmatic_ddd.ports.outbox import ClaimedMessage, IOutboxStore
+from pragmatic_ddd.ports.outbox import IOutboxStore
+from pragmatic_ddd.ports.outbox_message import ClaimedMessage
 
 _logger = logging.getLogger(__name__)
 

@@ -6,7 +6,8 @@ import threading
 import attrs
 
 from pragmatic_ddd.ports.metrics import IEventMetrics, PublishPath
-from pragmatic_ddd.ports.outbox import ClaimedMessage, Delivered, FailedTry, IOutboxStore
+from pragmatic_ddd.ports.outbox import IOutboxStore
+from pragmatic_ddd.ports.outbox_message import ClaimedMessage, Delivered, FailedTry
 
 _logger = logging.getLogger(__name__)
 

@@ -15,7 +15,8 @@ from pragmatic_ddd.application.outbox.encoding import EventEncoding
 from pragmatic_ddd.domain.aggregate import AggregateRoot
 from pragmatic_ddd.domain.triggered_events import EventsMark
 from pragmatic_ddd.errors import AggregateNotFoundError, UnitOfWorkError
-from pragmatic_ddd.ports.outbox import IOutboxStore, OutboxMessage, Reservation, StoredMessage
+from pragmatic_ddd.ports.outbox import IOutboxStore
+from pragmatic_ddd.ports.outbox_message import OutboxMessage, Reservation, StoredMessage
 from pragmatic_ddd.ports.repositories import IRepository
 from pragmatic_ddd.ports.transactions import ITransactionOperations
 

@@ -9,7 +9,7 @@ from pragmatic_ddd.application.configuration import MappingConfigurationSource
 from pragmatic_ddd.application.events import ConfigurableTopicResolver
 from pragmatic_ddd.domain.events import DomainEvent
 from pragmatic_ddd.errors import EventDeserializationError, UnknownEventTypeError
-from pragmatic_ddd.ports.outbox import OutboxMessage
+from pragmatic_ddd.ports.outbox_message import OutboxMessage
 from pragmatic_ddd_rocketmq.config import RocketMqConfig
 from pragmatic_ddd_rocketmq.errors import NotConfirmedError
 from pragmatic_ddd_rocketmq.event_manager import RocketMqEventManager

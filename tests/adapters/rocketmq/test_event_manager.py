@@ -18,7 +18,7 @@ from pragmatic_ddd.errors import (
 )
 from pragmatic_ddd.ports.events import IEventManager
 from pragmatic_ddd.ports.metrics import PublishPath
-from pragmatic_ddd.ports.outbox import OutboxMessage
+from pragmatic_ddd.ports.outbox_message import OutboxMessage
 from pragmatic_ddd_local.counting_metrics import CountingMetrics
 from pragmatic_ddd_rocketmq import RocketMqEventManager, RocketMqStartError
 from tests.adapters.rocketmq import child

@@ -13,7 +13,12 @@ from concurrent.futures import ThreadPoolExecutor
 import attrs
 import sqlalchemy as sa
 
-from pragmatic_ddd.ports.outbox import ClaimedMessage, OutboxMessage, Reservation, StoredMessage
+from pragmatic_ddd.ports.outbox_message import (
+    ClaimedMessage,
+    OutboxMessage,
+    Reservation,
+    StoredMessage,
+)
 from pragmatic_ddd.testing.messages import a_message, delivered, failed
 from pragmatic_ddd_sqlalchemy.store import SqlAlchemyOutboxStore
 from tests.databases import OutboxDatabase
