@@ -88,10 +88,16 @@ class Maintenance:
             if rows:
                 ids = as_json(sorted(row_id for row_id, *_ in rows))
                 connection.execute(change, {**parameters, "batch": ids})
-                connection.execute(self.statements.wake, {"batch": as_json(_aggregates(rows))})
+                self._wake(connection, rows)
             return len(rows)
 
         return self.transactions.write(work) if message_ids else 0
+
+    def _wake(self, connection: sa.Connection, rows: Sequence[Row]) -> None:
+        batch = as_json(_aggregates(rows))
+        parked = connection.execute(self.statements.lock_parked, {"batch": batch}).scalars().all()
+        if parked:
+            connection.execute(self.statements.wake, {"batch": as_json(sorted(parked))})
 
 
 def _aggregates(rows: Sequence[Row]) -> list[dict[str, Any]]:

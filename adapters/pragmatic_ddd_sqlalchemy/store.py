@@ -127,8 +127,9 @@ class SqlAlchemyOutboxStore:
 
         def fail_and_park(connection: sa.Connection) -> int:
             changed = connection.execute(statements.mark_failed, {"batch": batch}).rowcount
-            if changed:
-                connection.execute(statements.park_tail, {"batch": ids})
+            tail = connection.execute(statements.lock_tail, {"batch": ids}).scalars().all()
+            if tail:
+                connection.execute(statements.park, {"batch": as_json(sorted(tail))})
             return changed
 
         return self._own.write(fail_and_park) if failed else 0

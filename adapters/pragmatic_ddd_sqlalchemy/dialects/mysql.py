@@ -1,8 +1,8 @@
 """The outbox in MySQL and MariaDB.
 
 ``UTC_TIMESTAMP(6)``: NOW and SYSDATE follow the session's time zone. Every batch is read from
-JSON first and the outbox second, by primary key or by a forced index: whatever else the
-optimizer might choose would lock rows that the statement is not about.
+JSON first and the outbox second, by a forced index: whatever else the optimizer might choose
+(it scans small tables) would lock rows, or wait for rows, that the statement is not about.
 
 One statement cannot both verify and mark here, and neither returns rows: the SELECT that locks
 reads whole rows, a plain SELECT looks for the oldest unsent row that is not among them (at READ
@@ -31,6 +31,7 @@ from pragmatic_ddd_sqlalchemy.rows import Row, as_json
 
 # What stands in several statements in the same words; later ones may stand in earlier ones.
 _FRAGMENTS = {
+    "by_id": "STRAIGHT_JOIN {outbox} AS o FORCE INDEX (PRIMARY) ON o.id = b.id",
     "ids": "JSON_TABLE(:batch, '$[*]' COLUMNS (id BIGINT PATH '$')) AS b",
     "texts": "JSON_TABLE(:batch, '$[*]' COLUMNS (value {key} PATH '$')) AS b",
     "id_and_token": """JSON_TABLE(:batch, '$[*]' COLUMNS (
@@ -79,7 +80,8 @@ VALUES (:message_id, :aggregate_type, :aggregate_id, :aggregate_version, :event_
 """
 
 _INSERTED = """
-SELECT o.message_id, o.id FROM {texts} STRAIGHT_JOIN {outbox} AS o ON o.message_id = b.value
+SELECT o.message_id, o.id FROM {texts} STRAIGHT_JOIN {outbox} AS o FORCE INDEX ({message_id})
+    ON o.message_id = b.value
 """
 
 _GAPS = """
@@ -95,7 +97,7 @@ FROM {aggregates}
 """
 
 _MARK = """
-UPDATE {ids} STRAIGHT_JOIN {outbox} AS o ON o.id = b.id
+UPDATE {ids} {by_id}
 SET o.attempts = o.attempts + (o.status = 'PROCESSING' OR o.claim_token IS NOT NULL),
     o.claim_token = :claim_token, o.claimed_at = UTC_TIMESTAMP(6),
     o.due_at = UTC_TIMESTAMP(6) + INTERVAL :lease SECOND, o.status = 'PROCESSING'
@@ -121,7 +123,7 @@ FOR UPDATE SKIP LOCKED
 """,
     lock_ids="""
 SELECT o.id, o.aggregate_type, o.aggregate_id, o.due_at, 0 AS lapsed, {claimed_columns}
-FROM {ids} STRAIGHT_JOIN {outbox} AS o ON o.id = b.id
+FROM {ids} {by_id}
 WHERE {waits}
 FOR UPDATE SKIP LOCKED
 """,
@@ -136,27 +138,27 @@ FOR UPDATE SKIP LOCKED
     move_due="""
 UPDATE JSON_TABLE(:batch, '$[*]' COLUMNS (
     id BIGINT PATH '$.id', due_at DATETIME(6) PATH '$.due_at')) AS b
-STRAIGHT_JOIN {outbox} AS o ON o.id = b.id
+{by_id}
 SET o.due_at = b.due_at
 """,
     mark_sent="""
 UPDATE JSON_TABLE(:batch, '$[*]' COLUMNS (
     id BIGINT PATH '$.id', claim_token {key} PATH '$.claim_token',
     receipt {error} PATH '$.receipt')) AS b
-STRAIGHT_JOIN {outbox} AS o ON o.id = b.id AND o.claim_token = b.claim_token
+{by_id} AND o.claim_token = b.claim_token
 SET o.receipt = IF(o.status = 'SENT', o.receipt, b.receipt),
     o.sent_at = COALESCE(o.sent_at, UTC_TIMESTAMP(6)), o.status = 'SENT'
 WHERE o.status IN ('PENDING', 'PROCESSING', 'SENT')
 """,
     release="""
 UPDATE {id_and_token}
-STRAIGHT_JOIN {outbox} AS o ON o.id = b.id AND o.claim_token = b.claim_token
+{by_id} AND o.claim_token = b.claim_token
 SET o.due_at = LEAST(o.created_at, UTC_TIMESTAMP(6)), o.claim_token = NULL, o.status = 'PENDING'
 WHERE o.status IN ('PENDING', 'PROCESSING')
 """,
     retry_later="""
 UPDATE {failed_tries}
-STRAIGHT_JOIN {outbox} AS o ON o.id = b.id AND o.claim_token = b.claim_token
+{by_id} AND o.claim_token = b.claim_token
 SET o.attempts = o.attempts + b.counted, o.failures = o.failures + 1, o.last_error = b.error,
     o.due_at = UTC_TIMESTAMP(6) + INTERVAL LEAST(b.retry_in, :horizon) SECOND,
     o.claim_token = NULL, o.status = 'PENDING'
@@ -164,17 +166,18 @@ WHERE o.status IN ('PENDING', 'PROCESSING')
 """,
     mark_failed="""
 UPDATE {failed_tries}
-STRAIGHT_JOIN {outbox} AS o ON o.id = b.id AND o.claim_token = b.claim_token
+{by_id} AND o.claim_token = b.claim_token
 SET o.attempts = o.attempts + b.counted, o.failures = o.failures + 1, o.last_error = b.error,
     o.claim_token = NULL, o.status = 'FAILED'
 WHERE o.status IN ('PENDING', 'PROCESSING')
 """,
-    park_tail="""
-UPDATE {ids} STRAIGHT_JOIN {outbox} AS f ON f.id = b.id AND f.status = 'FAILED'
+    lock_tail="""
+SELECT o.id
+FROM {ids} STRAIGHT_JOIN {outbox} AS f FORCE INDEX (PRIMARY) ON f.id = b.id
 STRAIGHT_JOIN {outbox} AS o FORCE INDEX ({unsent}) ON o.unsent = 1
     AND o.aggregate_type = f.aggregate_type AND o.aggregate_id = f.aggregate_id AND o.id > f.id
-SET o.due_at = {parked_until}
-WHERE {waits}
+WHERE f.status = 'FAILED' AND {waits}
+FOR UPDATE SKIP LOCKED
 """,
     lock_newcomers="""
 SELECT o.id
@@ -183,7 +186,7 @@ FROM (
     WHERE d.due_sort <= UTC_TIMESTAMP(6)
     ORDER BY d.due_sort, d.id LIMIT :limit
 ) AS due
-STRAIGHT_JOIN {outbox} AS o ON o.id = due.id
+STRAIGHT_JOIN {outbox} AS o FORCE INDEX (PRIMARY) ON o.id = due.id
 WHERE {waits} AND (
     SELECT f.id FROM {outbox} AS f FORCE INDEX ({hindered})
     WHERE f.hindered = 1 AND f.aggregate_type = due.aggregate_type
@@ -193,7 +196,7 @@ WHERE {waits} AND (
 FOR UPDATE SKIP LOCKED
 """,
     park="""
-UPDATE {ids} STRAIGHT_JOIN {outbox} AS o ON o.id = b.id SET o.due_at = {parked_until}
+UPDATE {ids} {by_id} SET o.due_at = {parked_until}
 """,
     lock_strays="""
 SELECT o.id FROM {outbox} AS o FORCE INDEX ({due})
@@ -202,7 +205,7 @@ ORDER BY o.due_sort, o.id LIMIT :limit
 FOR UPDATE SKIP LOCKED
 """,
     bring_back="""
-UPDATE {ids} STRAIGHT_JOIN {outbox} AS o ON o.id = b.id
+UPDATE {ids} {by_id}
 SET o.due_at = IF(o.claim_token IS NULL, LEAST(o.created_at, UTC_TIMESTAMP(6)),
         UTC_TIMESTAMP(6) + INTERVAL LEAST(
             TIMESTAMPDIFF(MICROSECOND, o.claimed_at, o.due_at), :horizon * 1000000) MICROSECOND),
@@ -230,27 +233,32 @@ ORDER BY o.id LIMIT :limit
     find="SELECT {entry_columns} FROM {outbox} AS o WHERE o.message_id = :message_id",
     lock_dead="""
 SELECT o.id, o.aggregate_type, o.aggregate_id
-FROM {texts} STRAIGHT_JOIN {outbox} AS o ON o.message_id = b.value
+FROM {texts} STRAIGHT_JOIN {outbox} AS o FORCE INDEX ({message_id})
+    ON o.message_id = b.value
 WHERE o.status = 'FAILED' OR (:also_skipped AND o.status = 'SKIPPED')
 FOR UPDATE
 """,
     replay="""
-UPDATE {ids} STRAIGHT_JOIN {outbox} AS o ON o.id = b.id
+UPDATE {ids} {by_id}
 SET o.attempts = 0, o.failures = 0, o.claim_token = NULL, o.sent_at = NULL,
     o.due_at = LEAST(o.created_at, UTC_TIMESTAMP(6)), o.status = 'PENDING'
 """,
     skip="""
-UPDATE {ids} STRAIGHT_JOIN {outbox} AS o ON o.id = b.id
+UPDATE {ids} {by_id}
 SET o.last_error = LEFT(CONCAT(:note, COALESCE(CONCAT(' | ', o.last_error), '')), :length),
     o.sent_at = UTC_TIMESTAMP(6), o.status = 'SKIPPED'
 """,
-    wake="""
-UPDATE JSON_TABLE(:batch, '$[*]' COLUMNS (aggregate_type {key} PATH '$.aggregate_type',
+    lock_parked="""
+SELECT o.id
+FROM JSON_TABLE(:batch, '$[*]' COLUMNS (aggregate_type {key} PATH '$.aggregate_type',
     aggregate_id {key} PATH '$.aggregate_id')) AS b
 STRAIGHT_JOIN {outbox} AS o FORCE INDEX ({unsent}) ON o.unsent = 1
     AND o.aggregate_type = b.aggregate_type AND o.aggregate_id = b.aggregate_id
-SET o.due_at = LEAST(o.created_at, UTC_TIMESTAMP(6))
 WHERE {waits} AND o.due_at > UTC_TIMESTAMP(6)
+FOR UPDATE SKIP LOCKED
+""",
+    wake="""
+UPDATE {ids} {by_id} SET o.due_at = LEAST(o.created_at, UTC_TIMESTAMP(6))
 """,
     lock_ended="""
 SELECT o.id FROM {outbox} AS o FORCE INDEX ({ended})
@@ -259,7 +267,7 @@ WHERE o.sent_at <= UTC_TIMESTAMP(6) - INTERVAL :older_than SECOND
 ORDER BY o.sent_at LIMIT :limit
 FOR UPDATE SKIP LOCKED
 """,
-    delete="DELETE o FROM {ids} STRAIGHT_JOIN {outbox} AS o ON o.id = b.id",
+    delete="DELETE o FROM {ids} {by_id}",
 )
 
 

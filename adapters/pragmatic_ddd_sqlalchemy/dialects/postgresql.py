@@ -168,17 +168,13 @@ FROM json_to_recordset(CAST(:batch AS json))
     AS b (id bigint, claim_token text, error text, counted integer)
 WHERE o.id = b.id AND o.claim_token = b.claim_token AND o.status IN ('PENDING', 'PROCESSING')
 """,
-    park_tail="""
-UPDATE {outbox} AS o SET due_at = {parked_until}
-WHERE o.id = ANY (ARRAY(
-    SELECT s.id FROM {outbox} AS f
-    JOIN {outbox} AS s ON s.aggregate_type = f.aggregate_type
-        AND s.aggregate_id = f.aggregate_id AND s.id > f.id
-    WHERE f.id = ANY (ARRAY({ids})) AND f.status = 'FAILED'
-        AND s.status NOT IN ('SENT', 'SKIPPED') AND s.status = 'PENDING'
-        AND s.claim_token IS NULL AND s.failures = 0
-    FOR UPDATE OF s SKIP LOCKED
-))
+    lock_tail="""
+SELECT o.id FROM {outbox} AS f
+JOIN {outbox} AS o ON o.aggregate_type = f.aggregate_type AND o.aggregate_id = f.aggregate_id
+    AND o.id > f.id
+WHERE f.id = ANY (ARRAY({ids})) AND f.status = 'FAILED'
+    AND o.status NOT IN ('SENT', 'SKIPPED') AND {waits}
+FOR UPDATE OF o SKIP LOCKED
 """,
     lock_newcomers="""
 SELECT o.id
@@ -254,11 +250,16 @@ SET status = 'SKIPPED', sent_at = clock_timestamp(),
     last_error = left(CAST(:note AS text) || COALESCE(' | ' || o.last_error, ''), :length)
 WHERE o.id = ANY (ARRAY({ids}))
 """,
+    lock_parked="""
+SELECT o.id
+FROM json_to_recordset(CAST(:batch AS json)) AS b (aggregate_type text, aggregate_id text)
+JOIN {outbox} AS o ON o.aggregate_type = b.aggregate_type AND o.aggregate_id = b.aggregate_id
+WHERE o.status NOT IN ('SENT', 'SKIPPED') AND {waits} AND o.due_at > clock_timestamp()
+FOR UPDATE OF o SKIP LOCKED
+""",
     wake="""
 UPDATE {outbox} AS o SET due_at = LEAST(o.created_at, clock_timestamp())
-FROM json_to_recordset(CAST(:batch AS json)) AS b (aggregate_type text, aggregate_id text)
-WHERE o.aggregate_type = b.aggregate_type AND o.aggregate_id = b.aggregate_id
-    AND o.status NOT IN ('SENT', 'SKIPPED') AND {waits} AND o.due_at > clock_timestamp()
+WHERE o.id = ANY (ARRAY({ids}))
 """,
     lock_ended="""
 SELECT o.id FROM {outbox} AS o

@@ -10,7 +10,7 @@ from typing import Any, Self
 import attrs
 import sqlalchemy as sa
 
-from pragmatic_ddd.ports.outbox import Reservation
+from pragmatic_ddd.ports.outbox_message import Reservation
 from pragmatic_ddd_sqlalchemy.dialects.statements import (
     Inserted,
     Locked,
@@ -112,7 +112,7 @@ SELECT o.id, o.aggregate_type, o.aggregate_id, o.due_at,
 FROM {outbox} AS o
 WHERE o.status IN ('PENDING', 'PROCESSING') AND o.due_at <= {now}
     AND (
-        SELECT p.id FROM {outbox} AS p
+        SELECT p.id FROM {outbox} AS p INDEXED BY {hindered}
         WHERE p.aggregate_type = o.aggregate_type AND p.aggregate_id = o.aggregate_id
             AND p.id < o.id AND p.status NOT IN ('SENT', 'SKIPPED')
             AND (p.status <> 'PENDING' OR p.failures > 0 OR p.claim_token IS NOT NULL)
@@ -179,16 +179,11 @@ SET status = 'FAILED', claim_token = NULL, attempts = o.attempts + b.counted,
 FROM {failed_tries}
 WHERE o.id = b.id AND o.claim_token = b.claim_token AND o.status IN ('PENDING', 'PROCESSING')
 """,
-    park_tail="""
-UPDATE {outbox} AS o SET due_at = {parked_until}
-WHERE o.id IN (
-    SELECT s.id FROM {outbox} AS f
-    JOIN {outbox} AS s ON s.aggregate_type = f.aggregate_type
-        AND s.aggregate_id = f.aggregate_id AND s.id > f.id
-    WHERE f.id IN ({ids}) AND f.status = 'FAILED'
-        AND s.status NOT IN ('SENT', 'SKIPPED') AND s.status = 'PENDING'
-        AND s.claim_token IS NULL AND s.failures = 0
-)
+    lock_tail="""
+SELECT o.id FROM {outbox} AS f
+JOIN {outbox} AS o ON o.aggregate_type = f.aggregate_type AND o.aggregate_id = f.aggregate_id
+    AND o.id > f.id
+WHERE f.id IN ({ids}) AND f.status = 'FAILED' AND o.status NOT IN ('SENT', 'SKIPPED') AND {waits}
 """,
     lock_newcomers="""
 SELECT o.id
@@ -199,7 +194,7 @@ FROM (
 ) AS due
 JOIN {outbox} AS o ON o.id = due.id
 WHERE {waits} AND (
-    SELECT f.id FROM {outbox} AS f
+    SELECT f.id FROM {outbox} AS f INDEXED BY {hindered}
     WHERE f.aggregate_type = due.aggregate_type AND f.aggregate_id = due.aggregate_id
         AND f.id < due.id AND f.status NOT IN ('SENT', 'SKIPPED')
         AND (f.status <> 'PENDING' OR f.failures > 0 OR f.claim_token IS NOT NULL)
@@ -258,16 +253,17 @@ SET status = 'SKIPPED', sent_at = {now},
     last_error = substr(:note || COALESCE(' | ' || o.last_error, ''), 1, :length)
 WHERE o.id IN ({ids})
 """,
-    wake="""
-UPDATE {outbox} AS o SET due_at = min(o.created_at, {now})
+    lock_parked="""
+SELECT o.id
 FROM (
     SELECT json_extract(value, '$.aggregate_type') AS aggregate_type,
         json_extract(value, '$.aggregate_id') AS aggregate_id
     FROM json_each(:batch)
 ) AS b
-WHERE o.aggregate_type = b.aggregate_type AND o.aggregate_id = b.aggregate_id
-    AND o.status NOT IN ('SENT', 'SKIPPED') AND {waits} AND o.due_at > {now}
+JOIN {outbox} AS o ON o.aggregate_type = b.aggregate_type AND o.aggregate_id = b.aggregate_id
+WHERE o.status NOT IN ('SENT', 'SKIPPED') AND {waits} AND o.due_at > {now}
 """,
+    wake="UPDATE {outbox} AS o SET due_at = min(o.created_at, {now}) WHERE o.id IN ({ids})",
     lock_ended="""
 SELECT o.id FROM {outbox} AS o
 WHERE o.sent_at IS NOT NULL AND o.status IN ('SENT', 'SKIPPED') AND o.sent_at

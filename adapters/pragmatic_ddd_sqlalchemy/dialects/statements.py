@@ -33,7 +33,7 @@ class Statements(Generic[T]):
         release: Fenced.
         retry_later: Fenced. Takes ``horizon``.
         mark_failed: Fenced.
-        park_tail: Moves the due time of what waits behind rows that have just FAILED.
+        lock_tail: What waits behind rows, by id, that are FAILED.
         lock_newcomers: Among the first ``limit`` due rows, those that wait behind a FAILED one.
         park: Moves the due time of rows by id.
         lock_strays: Rows due later than ``horizon`` from now: the clock has stepped back.
@@ -45,7 +45,8 @@ class Statements(Generic[T]):
         lock_dead: FAILED rows by message id; with ``also_skipped`` those in SKIPPED, too.
         replay: Rows by id.
         skip: Rows by id. Takes ``note``.
-        wake: Makes the parked rows of aggregates due.
+        lock_parked: Rows of aggregates that nobody owns and that are not yet due.
+        wake: Makes rows by id due.
         lock_ended: Rows that ended ``older_than`` seconds ago. Takes ``limit``.
         delete: Rows by id.
     """
@@ -58,7 +59,7 @@ class Statements(Generic[T]):
     release: T
     retry_later: T
     mark_failed: T
-    park_tail: T
+    lock_tail: T
     lock_newcomers: T
     park: T
     lock_strays: T
@@ -70,6 +71,7 @@ class Statements(Generic[T]):
     lock_dead: T
     replay: T
     skip: T
+    lock_parked: T
     wake: T
     lock_ended: T
     delete: T
@@ -206,7 +208,7 @@ def names_of(table: sa.Table, dialect: sa.Dialect) -> dict[str, str]:
     preparer = dialect.identifier_preparer
     names = {"outbox": preparer.format_table(table)} | {
         suffix: preparer.quote(index_name(table, suffix))
-        for suffix in ("due", "unsent", "hindered", "ended")
+        for suffix in ("due", "unsent", "hindered", "ended", "message_id")
     }
     return {
         "claimed_columns": ", ".join(f"o.{column}" for column in CLAIMED_COLUMNS),

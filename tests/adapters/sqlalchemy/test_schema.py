@@ -72,8 +72,8 @@ def test_everything_that_is_wrong_is_named_at_once(postgresql: OutboxDatabase) -
         "column receipt must take NULL",
         "column tenant is not the outbox', and takes no NULL and has no default",
         "message_id must be unique: a message is stored once",
-        f"there is no index on (due_at, id) WHERE {DUE}, such as t_due",
-        f"there is no index on ({_BY_AGGREGATE}) WHERE {HINDERED}, such as t_hindered",
+        f"there is no index t_due on (due_at, id) WHERE {DUE}",
+        f"there is no index t_hindered on ({_BY_AGGREGATE}) WHERE {HINDERED}",
         "the sequence of id must have CACHE 1, not 20: ids give the order",
         "the table must be logged and permanent: any other loses its rows in a crash",
     ]

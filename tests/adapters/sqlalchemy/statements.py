@@ -1,0 +1,21 @@
+"""Counts what an engine is asked."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import sqlalchemy as sa
+
+
+@contextmanager
+def statements_of(engine: sa.Engine) -> Iterator[list[str]]:
+    """Collect the statements that go to the server, without those that set up a connection."""
+    seen: list[str] = []
+
+    def remember(*arguments: object) -> None:
+        seen.append(str(arguments[2]).split("--")[0].strip())
+
+    sa.event.listen(engine, "before_cursor_execute", remember)
+    try:
+        yield seen
+    finally:
+        sa.event.remove(engine, "before_cursor_execute", remember)
