@@ -1,7 +1,8 @@
 """Port: what is counted.
 
-A closed vocabulary with bounded labels: event types, paths, subscriber codes, never ids. Every
-message that is stored is later counted by exactly one ``published`` or ``dead_lettered``.
+A closed vocabulary with bounded labels: event types, paths, subscriber codes, never ids. A
+message that is stored is later counted by one ``published`` or ``dead_lettered``, and by another
+one after a replay. A process that is killed between writing and counting has not counted.
 """
 
 import enum
@@ -24,7 +25,11 @@ class IEventMetrics(Protocol):
 
     @abstractmethod
     def published(self, event_type: str, path: PublishPath) -> None:
-        """A message was confirmed by the broker and recorded as SENT."""
+        """A message was confirmed by the broker and, behind an outbox, recorded as SENT.
+
+        A confirmation whose mark came too late is not counted here: whoever owns the row by then
+        counts it, when it is sent again.
+        """
 
     @abstractmethod
     def publish_failed(self, event_type: str, path: PublishPath, *, counted: bool) -> None:
@@ -32,7 +37,10 @@ class IEventMetrics(Protocol):
 
     @abstractmethod
     def dead_lettered(self, event_type: str) -> None:
-        """A message ended FAILED: a person must look at it."""
+        """A message ended FAILED: a person must look at it.
+
+        Rather twice than not at all: it is counted, too, where the row was lost meanwhile.
+        """
 
     @abstractmethod
     def left_to_relay(self, count: int) -> None:

@@ -47,11 +47,11 @@ class RelayRound:
 
     Attributes:
         claimed: Messages taken.
-        sent: Confirmed and recorded as SENT.
+        sent: Confirmed by the broker.
         failed: Failed, to be tried again.
         dead: Ended FAILED.
         untried: Given back as they were.
-        lost: Results that were refused, because the lease was over.
+        lost: Results of any kind that were refused, because another one owns the rows by now.
         full: Whether the batch was full, so that more is probably due.
     """
 

@@ -44,9 +44,11 @@ class Settlement:
             self.dead += other.dead
 
     def write(self, store: IOutboxStore, metrics: IEventMetrics, path: PublishPath) -> None:
-        """Write every outcome: at most four statements, whatever their number.
+        """Write every outcome: at most four calls of the store, whatever their number.
 
-        The order matters: what a dead letter is about to block has been given back by then.
+        Only where some marks were lost, and some not, each is asked for again: which ones were
+        recorded decides what is counted. The order matters: what a dead letter is about to
+        block has been given back by then.
 
         Raises:
             OutboxStoreError: What was written is no longer held here; write again to go on, or
@@ -54,9 +56,10 @@ class Settlement:
         """
         if self.sent:
             kept = store.mark_sent(self.sent)
+            recorded = self._recorded(kept, store)
             sent, self.sent = self.sent, []
             self._note_lost(kept, sent, metrics, path)
-            for delivered in sent:
+            for delivered in recorded:
                 metrics.published(delivered.claimed.message.event_type, path)
         if self.untried:
             kept = store.release(self.untried)
@@ -72,6 +75,12 @@ class Settlement:
             self._note_lost(kept, dead, metrics, path)
             for one in dead:
                 self._bury(one, metrics)
+
+    def _recorded(self, kept: int, store: IOutboxStore) -> list[Delivered]:
+        """Return what is SENT by our mark. The store counts only, but repeating changes nothing."""
+        if kept in (0, len(self.sent)):
+            return self.sent[:kept]
+        return [one for one in self.sent if store.mark_sent([one])]
 
     def _note_lost(
         self,

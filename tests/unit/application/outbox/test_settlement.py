@@ -104,6 +104,48 @@ def test_results_that_came_too_late_are_counted_and_logged(
     assert status(store, late.message.message_id) is OutboxStatus.PENDING
 
 
+def test_only_what_is_recorded_as_sent_is_counted_as_published(
+    store: WatchedStore, metrics: CountingMetrics
+) -> None:
+    store.store([a_message(of=name, event_type=name) for name in ("late", "in.time", "as.well")])
+    claims = store.claim_pending(batch_size=3, lease=seconds(60))
+    store.release(claims[:1])
+    settlement = Settlement()
+    settlement.sent += [Delivered(claimed=one, receipt="") for one in claims]
+    asked: list[str] = []
+
+    def fails_at_the_third(name: str) -> None:
+        asked.append(name)
+        if len(asked) == 3:
+            raise OutboxStoreError("the connection was lost")
+
+    store.before = fails_at_the_third
+    with pytest.raises(OutboxStoreError):
+        settlement.write(store, metrics, PublishPath.RELAY)
+    assert metrics.count("published") == 0
+    settlement.write(store, metrics, PublishPath.RELAY)
+
+    counted = {name: metrics.count("published", event_type=name) for name in ("late", "in.time")}
+    assert counted == {"late": 0, "in.time": 1}
+    assert metrics.count("published") == 2
+    assert metrics.count("lease_lost") == 1
+
+
+def test_a_mark_that_was_lost_alone_is_asked_for_once(
+    store: WatchedStore, metrics: CountingMetrics
+) -> None:
+    (late,) = claimed(store, 1)
+    store.release([late])
+    store.calls.clear()
+    settlement = Settlement()
+    settlement.sent.append(Delivered(claimed=late, receipt=""))
+
+    settlement.write(store, metrics, PublishPath.RELAY)
+
+    assert store.names() == ["mark_sent"]
+    assert metrics.count("published") == 0
+
+
 def test_a_dead_letter_is_an_error_with_its_ids(
     store: WatchedStore, metrics: CountingMetrics, caplog: pytest.LogCaptureFixture
 ) -> None:
