@@ -112,7 +112,8 @@ class OutboxUnitOfWork:
         """Undo everything: loaded aggregates drop their events, new ones keep them."""
         if not self._ended:
             self._ended = True
-            for aggregate in self._loaded.values():
+            added = [one for one in self._to_save if not one.is_new]
+            for aggregate in (*self._loaded.values(), *added):
                 aggregate.triggered_events.cut_back(0)
 
     def __enter__(self) -> Self:

@@ -354,6 +354,17 @@ def test_a_rollback_drops_events_of_loaded_aggregates_and_keeps_those_of_new_one
     assert shop.delivered() == ["shop.order.placed"]
 
 
+def test_a_rollback_drops_events_of_a_loaded_aggregate_that_was_added(shop: Shop) -> None:
+    shop.place()
+    loaded = shop.orders.find_by_id("o1")
+    assert loaded is not None
+    loaded.pay()
+    with shop.work() as work:
+        work.add(loaded)
+
+    assert len(loaded.triggered_events) == 0
+
+
 def test_leaving_the_block_without_a_commit_rolls_back(shop: Shop) -> None:
     shop.place()
 
