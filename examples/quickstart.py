@@ -68,8 +68,7 @@ outbox = outbox_table(metadata)
 def main(folder: Path) -> None:
     # Wiring, once per process.
     orm.registry().map_imperatively(Order, orders, version_id_col=orders.c.version)
-    event_types = EventTypeRegistry()
-    event_types.register(OrderPlaced, OrderPaid)
+    event_types = EventTypeRegistry(OrderPlaced, OrderPaid)
     serializer = OrjsonEventSerializer(event_types)
     events = InMemoryEventManager(serializer)
     events.register_subscriber("warehouse", OrderPaid, lambda paid: print("warehouse:", paid))

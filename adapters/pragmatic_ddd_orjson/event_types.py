@@ -18,19 +18,29 @@ from pragmatic_ddd_orjson.hooks import UnfitError
 Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
 
 
-@attrs.define
+@attrs.define(init=False)
 class EventTypeRegistry:
     """The event classes that this process can read. Fill it in the composition root.
 
+    Args:
+        event_types: Classes to register at once; more may be registered later.
+
     Attributes:
         codecs: How the values in events are written and read.
+
+    Raises:
+        EventTypeError: As for ``register``.
     """
 
-    codecs: ValueCodecs = attrs.field(factory=ValueCodecs)
+    codecs: ValueCodecs
     _types: dict[str, type[DomainEvent]] = attrs.field(factory=dict, init=False)
     _upcasters: dict[tuple[type[DomainEvent], int], Upcaster] = attrs.field(
         factory=dict, init=False
     )
+
+    def __init__(self, *event_types: type[DomainEvent], codecs: ValueCodecs | None = None) -> None:
+        self.__attrs_init__(ValueCodecs() if codecs is None else codecs)
+        self.register(*event_types)
 
     def register(self, *event_types: type[DomainEvent]) -> None:
         """Make classes known by their names and their aliases: all of them, or none.

@@ -78,8 +78,7 @@ def compose(settings: Settings) -> punq.Container:
 
 
 def a_serializer() -> OrjsonEventSerializer:
-    event_types = EventTypeRegistry()
-    event_types.register(*EVENTS)
+    event_types = EventTypeRegistry(*EVENTS)
     return OrjsonEventSerializer(event_types)
 
 

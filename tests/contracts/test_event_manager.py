@@ -19,8 +19,7 @@ from pragmatic_ddd_orjson import EventTypeRegistry, OrjsonEventSerializer
 
 @pytest.fixture
 def serializer() -> OrjsonEventSerializer:
-    registry = EventTypeRegistry()
-    registry.register(*CONTRACT_EVENTS)
+    registry = EventTypeRegistry(*CONTRACT_EVENTS)
     return OrjsonEventSerializer(registry)
 
 

@@ -15,8 +15,7 @@ from pragmatic_ddd_orjson import EventTypeRegistry, OrjsonEventSerializer
 @pytest.fixture(scope="module")
 def orjson_serializer() -> OrjsonEventSerializer:
     """One for all tests: the converter of a large event takes a moment to make."""
-    registry = EventTypeRegistry()
-    registry.register(*CONTRACT_EVENTS)
+    registry = EventTypeRegistry(*CONTRACT_EVENTS)
     registry.register_upcaster(ContractSigned, 1, signed_from_version_1)
     return OrjsonEventSerializer(registry)
 

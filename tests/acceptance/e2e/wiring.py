@@ -62,8 +62,7 @@ class Wiring:
         metadata = sa.MetaData()
         outbox = outbox_table(metadata, part.outbox_table)
         map_order(metadata, part.order_table)
-        event_types = EventTypeRegistry()
-        event_types.register(Probe, OrderChanged)
+        event_types = EventTypeRegistry(Probe, OrderChanged)
         serializer = OrjsonEventSerializer(event_types)
         metrics = CountingMetrics()
         return cls(

@@ -25,8 +25,7 @@ class Order(AggregateRoot, name="shop.order"):
 
 
 def a_serializer() -> OrjsonEventSerializer:
-    registry = EventTypeRegistry()
-    registry.register(OrderPaid)
+    registry = EventTypeRegistry(OrderPaid)
     return OrjsonEventSerializer(registry)
 
 

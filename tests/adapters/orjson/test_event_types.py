@@ -48,9 +48,7 @@ def to_3(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def a_registry(*event_types: type[DomainEvent]) -> EventTypeRegistry:
-    registry = EventTypeRegistry()
-    registry.register(*event_types)
-    return registry
+    return EventTypeRegistry(*event_types)
 
 
 def test_a_class_is_found_by_its_name_and_its_former_names() -> None:
@@ -257,7 +255,7 @@ class ShipmentBooked(DomainEvent, name="shop.shipment.booked"):
 
 def test_a_class_of_your_own_has_a_text() -> None:
     codecs = ValueCodecs(text_formats={Ulid: TextFormat(lambda ulid: ulid.text, Ulid)})
-    registry = EventTypeRegistry(codecs)
+    registry = EventTypeRegistry(codecs=codecs)
     registry.register(ShipmentBooked)
     serializer = OrjsonEventSerializer(registry)
     ulid = Ulid("01ARZ3NDEKTSV4RRFFQ69G5FAV")

@@ -174,8 +174,7 @@ FIELDS = [field.name for field in attrs.fields(Everything)][6:]  # type: ignore[
 
 
 def a_serializer(*event_types: type[DomainEvent]) -> OrjsonEventSerializer:
-    registry = EventTypeRegistry()
-    registry.register(*event_types)
+    registry = EventTypeRegistry(*event_types)
     return OrjsonEventSerializer(registry)
 
 

@@ -68,8 +68,7 @@ class Kinds(DomainEvent, name="test.kinds"):
 
 @pytest.fixture(scope="module")
 def serializer() -> OrjsonEventSerializer:
-    registry = EventTypeRegistry()
-    registry.register(Kinds)
+    registry = EventTypeRegistry(Kinds)
     return OrjsonEventSerializer(registry)
 
 

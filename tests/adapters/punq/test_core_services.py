@@ -56,8 +56,7 @@ class Housekeeping:
 
 
 def register_ports(container: punq.Container) -> None:
-    event_types = EventTypeRegistry()
-    event_types.register(OrderPaid)
+    event_types = EventTypeRegistry(OrderPaid)
     serializer = OrjsonEventSerializer(event_types)
     container.register(IOutboxStore, instance=InMemoryOutboxStore())
     container.register(IEventSerializer, instance=serializer)
