@@ -1,9 +1,11 @@
 """The outbox on SQLAlchemy: table, store, unit of work, and a hook for any sessionmaker."""
 
 from pragmatic_ddd_sqlalchemy.engine import (
+    READ_ONLY,
     create_memory_engine,
     create_sqlite_engine,
     make_sqlite_safe,
+    refuse_unsafe,
 )
 from pragmatic_ddd_sqlalchemy.outbox import SqlAlchemyOutbox
 from pragmatic_ddd_sqlalchemy.schema import validate_schema
@@ -13,6 +15,7 @@ from pragmatic_ddd_sqlalchemy.transactions import SqlAlchemyTransactionOperation
 from pragmatic_ddd_sqlalchemy.unit_of_work import SqlAlchemyUnitOfWork, SqlAlchemyUnitsOfWork
 
 __all__ = [
+    "READ_ONLY",
     "SqlAlchemyOutbox",
     "SqlAlchemyOutboxStore",
     "SqlAlchemyTransactionOperations",
@@ -25,5 +28,6 @@ __all__ = [
     "metadata",
     "outbox_message",
     "outbox_table",
+    "refuse_unsafe",
     "validate_schema",
 ]
