@@ -6,9 +6,9 @@
     ├── UnitOfWorkError                  a unit of work was used in a way that it does not allow
     │   ├── AggregateNotFoundError       no aggregate of that type has that id
     │   └── ConcurrencyError             retryable: somebody else changed the aggregate first
-    ├── ConfigurationError               a setting is wrong; names key, value and rule
-    ├── SubscriptionError                a subscriber cannot be registered as asked
-    ├── EventTypeError                   an event class cannot be registered as asked
+    ├── ConfigurationError               settings or wiring are wrong; names each problem
+    ├── SubscriptionError                subscribers cannot be registered, or do not exist, as asked
+    ├── EventTypeError                   event classes cannot be registered, or read, as asked
     └── InfrastructureError              a collaborator failed; ``__cause__`` says how
         ├── EventPublishError            retryable: this event could not be published
         │   ├── EventUnconfirmedError    retryable: no answer; its fault or the broker's, unknown
@@ -102,10 +102,10 @@ class ConcurrencyError(UnitOfWorkError):
 
 
 class ConfigurationError(PragmaticError):
-    """A setting is wrong; nothing was bound.
+    """Settings, or parts that were put together, do not fit; nothing was made of them.
 
     Attributes:
-        problems: One sentence for each wrong setting, naming key, value and rule.
+        problems: One sentence for each: key, value and rule of a setting, or what does not fit.
     """
 
     def __init__(self, problems: Sequence[str]) -> None:
@@ -117,11 +117,19 @@ class ConfigurationError(PragmaticError):
 
 
 class SubscriptionError(PragmaticError):
-    """A subscriber cannot be registered: a duplicate code, or a cycle. Nothing was registered."""
+    """Subscribers are not as asked for; nothing was registered, started or called.
+
+    Registered: its code is taken, or it would wait for itself. Started: one depends on another
+    that does not exist. Published: the one that the event is for does not exist.
+    """
 
 
 class EventTypeError(PragmaticError):
-    """An event class cannot be registered: its name is missing or taken. Nothing was registered."""
+    """An event class cannot be registered or read; nothing was registered.
+
+    Its name is missing or taken, a field has a type that does not come back, or a step from an
+    older version is missing.
+    """
 
 
 class InfrastructureError(PragmaticError):

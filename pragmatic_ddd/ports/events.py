@@ -112,6 +112,8 @@ class IEventPublisher(Protocol):
     ) -> Receipt:
         """Publish one event; return when it is confirmed.
 
+        In process that may mean that it was handed to threads, which repeat what fails.
+
         Args:
             event: A named event.
             subscriber: Code of the one subscriber that it is for; all of them, where ``None``.

@@ -49,7 +49,8 @@ class IOutboxStore(Protocol):
 
         A row is born owned where a reservation is given, its aggregate has a version (so that
         this transaction has changed it under its version check), and no older message of that
-        aggregate is unsent. Any other row has no owner and is due at once.
+        aggregate is unsent but under the same reservation. Any other row has no owner and is due
+        at once.
 
         Args:
             messages: In the order in which they happened.

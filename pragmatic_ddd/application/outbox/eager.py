@@ -179,7 +179,9 @@ class EagerOutboxPublisher:
             self._start_threads()
             return
         owned = [one.claim for one in stored if one.claim is not None]
-        if owned:  # if they cannot be given back, they come back when their grace is over
+        if owned:
+            # Refused only while closing or after their grace: no coordinator could try again in
+            # time. If they cannot be given back, they come back when that grace is over.
             self.store.release(owned)
         self._leave_to_relay(len(stored))
 
