@@ -149,9 +149,8 @@ class InMemoryOutboxStore:
             for row in rows:
                 row.status = OutboxStatus.SKIPPED
                 row.sent_at = self.clock.now()
-                row.last_error = storable(f"skipped by {by}: {reason}; it had failed: ") + (
-                    row.last_error or "no error"
-                )
+                failure = row.last_error or "no error"
+                row.last_error = storable(f"skipped by {by}: {reason}; it had failed: {failure}")
                 self._rows.changed(row)
                 self._wake(row.message.aggregate)
             return len(rows)

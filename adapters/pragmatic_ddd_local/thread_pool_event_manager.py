@@ -8,10 +8,8 @@ What waits in a queue or for its delay is in memory only: it is lost with the pr
 outbox that concerns successors and delayed subscribers, never the root ones.
 """
 
-import atexit
 import datetime as dt
 import logging
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Self, TypeVar
@@ -26,6 +24,7 @@ from pragmatic_ddd.application.events import (
     SubscriberOutcome,
     SubscriberRegistry,
 )
+from pragmatic_ddd.application.exiting import call_at_exit
 from pragmatic_ddd.application.metrics import NoMetrics
 from pragmatic_ddd.domain import DomainEvent
 from pragmatic_ddd.errors import BrokerUnavailableError
@@ -148,7 +147,7 @@ class ThreadPoolEventManager:
         if self._lifecycle.start():
             self._pool.start()
             self._scheduler.start()
-            _shut_down_at_exit(self)
+            call_at_exit(self.shutdown)  # drains it, without keeping it alive until then
 
     def shutdown(self) -> None:
         if not self._lifecycle.shut_down():
@@ -247,15 +246,3 @@ class ThreadPoolEventManager:
         obstacle = self._lifecycle.obstacle()
         if obstacle is not None:
             raise BrokerUnavailableError(event_id, TOPIC, obstacle)
-
-
-def _shut_down_at_exit(manager: ThreadPoolEventManager) -> None:
-    """Drain it when the interpreter ends, without keeping it alive until then."""
-    weak = weakref.ref(manager)
-
-    def shut_down() -> None:
-        alive = weak()
-        if alive is not None:
-            alive.shutdown()
-
-    atexit.register(shut_down)
