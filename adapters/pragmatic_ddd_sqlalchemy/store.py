@@ -31,7 +31,7 @@ from pragmatic_ddd_sqlalchemy.transactions import SqlAlchemyTransactionOperation
 _SMALLEST_WAIT = dt.timedelta(microseconds=1)
 
 
-@attrs.define
+@attrs.define(eq=False)
 class SqlAlchemyOutboxStore:
     """Keeps outbox messages in a table. Safe to call from any thread.
 

@@ -20,7 +20,7 @@ class _Open:
     rollback_only: bool = False
 
 
-@attrs.define
+@attrs.define(eq=False)
 class SqlAlchemyTransactionOperations:
     """Runs work in a transaction of ``engine``; ``connection`` is the one to work on."""
 

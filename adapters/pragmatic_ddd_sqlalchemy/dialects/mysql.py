@@ -16,6 +16,7 @@ import attrs
 import sqlalchemy as sa
 
 from pragmatic_ddd.ports.outbox_message import Reservation
+from pragmatic_ddd_sqlalchemy.dialects.mysql_insert import MySqlInsert, is_mariadb
 from pragmatic_ddd_sqlalchemy.dialects.statements import (
     Inserted,
     Locked,
@@ -24,7 +25,6 @@ from pragmatic_ddd_sqlalchemy.dialects.statements import (
     aggregates_json,
     named,
     names_of,
-    ownable,
     prepared,
 )
 from pragmatic_ddd_sqlalchemy.rows import Row, as_json
@@ -50,39 +50,6 @@ _FRAGMENTS = {
     "key": "VARCHAR(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
     "error": "VARCHAR(4000) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
 }
-
-# A snapshot older than the lock on the aggregate would miss a predecessor: nothing is born
-# owned above READ COMMITTED.
-_RESERVE = """
-SELECT UTC_TIMESTAMP(6) AS clock,
-    UTC_TIMESTAMP(6) + INTERVAL :grace SECOND AS grace_end,
-    {isolation} = 'READ-COMMITTED' AND (
-        SELECT p.id FROM {outbox} AS p FORCE INDEX ({unsent})
-        WHERE p.unsent = 1 AND p.aggregate_type = a.aggregate_type
-            AND p.aggregate_id = a.aggregate_id AND NOT (p.claim_token <=> :claim_token)
-        LIMIT 1
-    ) IS NULL AS is_free
-FROM JSON_TABLE(:batch, '$[*]' COLUMNS (place FOR ORDINALITY,
-    aggregate_type {key} PATH '$.aggregate_type', aggregate_id {key} PATH '$.aggregate_id')) AS a
-ORDER BY a.place
-"""
-
-_CLOCK = "SELECT UTC_TIMESTAMP(6) AS clock"
-
-# Placeholders only: the driver sends many rows in one statement of this shape.
-_INSERT = """
-INSERT INTO {outbox} (message_id, aggregate_type, aggregate_id, aggregate_version, event_index,
-    event_type, event_version, payload, headers, status, attempts, failures, due_at,
-    claim_token, claimed_at, created_at)
-VALUES (:message_id, :aggregate_type, :aggregate_id, :aggregate_version, :event_index,
-    :event_type, :event_version, :payload, :headers, :status, :attempts, :failures, :due_at,
-    :claim_token, :claimed_at, :created_at)
-"""
-
-_INSERTED = """
-SELECT o.message_id, o.id FROM {texts} STRAIGHT_JOIN {outbox} AS o FORCE INDEX ({message_id})
-    ON o.message_id = b.value
-"""
 
 _GAPS = """
 SELECT a.place, (
@@ -278,11 +245,7 @@ class MySqlDialect:
     statements: Statements[sa.TextClause]
     isolation_level: str | None = "READ COMMITTED"
     oldest_server: str = "MySQL 8.0.4 or MariaDB 10.6 (SKIP LOCKED, JSON_TABLE)"
-    _clock: sa.TextClause
-    _reserve_mariadb: sa.TextClause
-    _reserve_mysql: sa.TextClause
-    _insert: sa.TextClause
-    _inserted: sa.TextClause
+    _insert: MySqlInsert
     _gaps: sa.TextClause
     _mark: sa.TextClause
 
@@ -292,17 +255,13 @@ class MySqlDialect:
         names = _FRAGMENTS | names_of(table, dialect)
         return cls(
             statements=prepared(_STATEMENTS, names),
-            clock=named(_CLOCK, names),
-            reserve_mariadb=named(_RESERVE, names | {"isolation": "@@tx_isolation"}),
-            reserve_mysql=named(_RESERVE, names | {"isolation": "@@transaction_isolation"}),
-            insert=named(_INSERT, names),
-            inserted=named(_INSERTED, names),
+            insert=MySqlInsert.for_table(table, dialect),
             gaps=named(_GAPS, names),
             mark=named(_MARK, names),
         )
 
     def serves(self, dialect: sa.Dialect) -> bool:
-        oldest = (10, 6) if _is_mariadb(dialect) else (8, 0, 4)
+        oldest = (10, 6) if is_mariadb(dialect) else (8, 0, 4)
         return (dialect.server_version_info or ()) >= oldest
 
     def insert(
@@ -311,18 +270,7 @@ class MySqlDialect:
         rows: Sequence[dict[str, Any]],
         reservation: Reservation | None,
     ) -> dict[str, Inserted]:
-        births = self._births(connection, rows, reservation)
-        connection.execute(
-            self._insert, [row | born for row, born in zip(rows, births, strict=True)]
-        )
-        owned = {
-            row["message_id"]: born["claim_token"] is not None
-            for row, born in zip(rows, births, strict=True)
-        }
-        inserted = connection.execute(self._inserted, {"batch": as_json(list(owned))})
-        return {
-            row.message_id: Inserted(id=row.id, owned=owned[row.message_id]) for row in inserted
-        }
+        return self._insert.insert(connection, rows, reservation)
 
     def take(
         self, connection: sa.Connection, locked: Locked, *, claim_token: str, lease_seconds: float
@@ -348,71 +296,7 @@ class MySqlDialect:
             )
         return [_as_marked(row) for row in taken]
 
-    def _births(
-        self,
-        connection: sa.Connection,
-        rows: Sequence[dict[str, Any]],
-        reservation: Reservation | None,
-    ) -> list[dict[str, Any]]:
-        """Return the state that each row is born with."""
-        may_be_owned = ownable(rows, reservation)
-        aggregates = {
-            (row["aggregate_type"], row["aggregate_id"])
-            for row, may in zip(rows, may_be_owned, strict=True)
-            if may
-        }
-        if reservation is None or not aggregates:
-            clock = connection.execute(self._clock).scalar_one()
-            return [_born(clock)] * len(rows)
-        found = self._reserve(connection, sorted(aggregates), reservation)
-        clock = found[0].clock
-        owned = _born(clock) | {
-            "claim_token": reservation.claim_token,
-            "claimed_at": clock,
-            "due_at": found[0].grace_end,
-        }
-        free = {
-            aggregate
-            for aggregate, row in zip(sorted(aggregates), found, strict=True)
-            if row.is_free
-        }
-        return [
-            owned if may and (row["aggregate_type"], row["aggregate_id"]) in free else _born(clock)
-            for row, may in zip(rows, may_be_owned, strict=True)
-        ]
-
-    def _reserve(
-        self,
-        connection: sa.Connection,
-        aggregates: Sequence[tuple[str, str]],
-        reservation: Reservation,
-    ) -> Sequence[sa.Row[Any]]:
-        keys = [{"aggregate_type": kind, "aggregate_id": key} for kind, key in aggregates]
-        parameters = {
-            "batch": as_json(keys),
-            "claim_token": reservation.claim_token,
-            "grace": reservation.grace.total_seconds(),
-        }
-        reserve = self._reserve_mariadb if _is_mariadb(connection.dialect) else self._reserve_mysql
-        return connection.execute(reserve, parameters).all()
-
-
-def _is_mariadb(dialect: sa.Dialect) -> bool:
-    return bool(getattr(dialect, "is_mariadb", False))
-
 
 def _as_marked(row: LockedRow) -> Row:
     row_id, attempts, *rest = row.claimed
     return [row_id, attempts + row.lapsed, *rest]
-
-
-def _born(clock: object) -> dict[str, Any]:
-    return {
-        "status": "PENDING",
-        "attempts": 0,
-        "failures": 0,
-        "claim_token": None,
-        "claimed_at": None,
-        "due_at": clock,
-        "created_at": clock,
-    }
