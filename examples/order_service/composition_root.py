@@ -87,7 +87,9 @@ def an_event_manager(settings: Settings, serializer: IEventSerializer) -> IEvent
     if settings.name_server is None:
         return ThreadPoolEventManager(serializer)
     config = RocketMqConfig(
-        name_server=settings.name_server, producer_group="shop", consumer_group="warehouse"
+        name_server=settings.name_server,
+        producer_group="shop",
+        consumer_group=settings.consumers,
     )
     return RocketMqEventManager(config, serializer, TOPICS)
 

@@ -2,6 +2,7 @@
 
 DATABASE_URL  sqlite:///orders.db (default), postgresql+psycopg://…, mysql+pymysql://…
 BROKER        in-process (default), rocketmq://host:9876
+CONSUMERS     warehouse (default): the group of processes that share the events among them
 
 The outbox reads the keys outbox.* from there, too: OUTBOX_POLL_INTERVAL=1s.
 """
@@ -22,10 +23,12 @@ class Settings:
     Attributes:
         database_url: Where orders and outbox are.
         name_server: RocketMQ's; ``None`` for subscribers in this process.
+        consumers: Their group at the broker.
     """
 
     database_url: str = "sqlite:///orders.db"
     name_server: str | None = None
+    consumers: str = "warehouse"
 
     @classmethod
     def from_environment(cls) -> Self:
@@ -37,6 +40,7 @@ class Settings:
         return cls(
             database_url=os.environ.get("DATABASE_URL", "sqlite:///orders.db"),
             name_server=_name_server(os.environ.get("BROKER", "in-process")),
+            consumers=os.environ.get("CONSUMERS", "warehouse"),
         )
 
 

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import os
+import secrets
 import signal
 import sqlite3
 import subprocess
@@ -313,6 +314,8 @@ def _environment(folder: Path) -> dict[str, str]:
     environment = os.environ | {
         "DATABASE_URL": f"sqlite:///{folder}/orders.db",
         "BROKER": f"rocketmq://{servers.rocketmq_name_server()}",
+        # A group whose member has just left gives its queues away only after a minute.
+        "CONSUMERS": f"warehouse-{secrets.token_hex(4)}",
         "ROCKETMQ_CLIENT_LOG_DIR": str(folder),
     }
     if library is not None:
