@@ -1,7 +1,7 @@
-"""Every error this framework raises, in one tree.
+"""The errors of the framework, all in one tree.
 
     PragmaticError
-    ├── DomainError                      the caller asked for something the model forbids
+    ├── DomainError                      a rule of the model was broken
     │   └── ForeignEventError            an aggregate collected an event of another aggregate
     ├── UnitOfWorkError                  a unit of work was used in a way that it does not allow
     │   ├── AggregateNotFoundError       no aggregate of that type has that id
@@ -9,7 +9,7 @@
     ├── ConfigurationError               settings or wiring are wrong; names each problem
     ├── SubscriptionError                subscribers cannot be registered, or do not exist, as asked
     ├── EventTypeError                   event classes cannot be registered, or read, as asked
-    └── InfrastructureError              a collaborator failed; ``__cause__`` says how
+    └── InfrastructureError              a database, a broker or a library failed
         ├── EventPublishError            retryable: this event could not be published
         │   ├── EventUnconfirmedError    retryable: no answer; its fault or the broker's, unknown
         │   ├── BrokerUnavailableError   retryable: it cannot be reached; no event's fault
@@ -143,8 +143,8 @@ class EventPublishError(InfrastructureError):
     the try counts.
 
     Attributes:
-        event_id: The event that may or may not have been delivered.
-        topic: Where it was going.
+        event_id: The event's id.
+        topic: The topic that it was sent to.
         reason: What the adapter knows of the cause.
     """
 
@@ -225,7 +225,7 @@ class EventDeserializationError(_EventFieldError):
 class UnknownEventTypeError(InfrastructureError):
     """This process has no class for an event's name, or only an older version of it.
 
-    Retryable, because in a rolling deploy the old code meets the new events.
+    Retryable: while a deploy is under way, processes of before meet events of after.
 
     Attributes:
         event_type: Stable name that the message carries.

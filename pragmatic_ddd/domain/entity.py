@@ -6,7 +6,7 @@ from pragmatic_ddd.domain.model import MutableModel
 
 
 class Entity(MutableModel):
-    """Equal to another when both ids are set and equal and the class is the same.
+    """Equal to another of exactly its class with the same id; without an id, to itself only.
 
     Attributes:
         id: The identity: text, UUID or integer; ``None`` until the database has given it.

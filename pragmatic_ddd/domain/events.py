@@ -99,7 +99,7 @@ class DomainEvent(FrozenModel):
             )
 
     def placed_at(self, version: int, index: int) -> Self:
-        """Return a copy that knows its place. Called when it is stored, not by you."""
+        """Return a copy with its place in the aggregate's history; what stores events calls it."""
         return attrs.evolve(  # type: ignore[misc]  # FrozenModel made it an attrs class
             self, aggregate_version=version, event_index=index
         )

@@ -11,10 +11,10 @@ import attrs
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(attrs.field,))
 class MutableModel:
-    """Subclasses become keyword-only attrs classes without a decorator.
+    """Makes attrs classes of its subclasses, with keyword arguments only.
 
-    ``slots=False`` because ORMs instrument instances; ``eq=False`` because an entity is
-    equal by identity, never by value.
+    No slots, because an ORM adds attributes to instances; no generated ``__eq__``, because
+    identity decides whether two entities are equal.
     """
 
     def __init_subclass__(cls) -> None:
@@ -32,7 +32,7 @@ class MutableModel:
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(attrs.field,))
 class FrozenModel:
-    """Subclasses become immutable, keyword-only attrs classes without a decorator."""
+    """Makes immutable attrs classes of its subclasses, with keyword arguments only."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

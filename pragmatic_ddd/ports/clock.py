@@ -1,6 +1,6 @@
 """Port: the application's clock.
 
-It stamps what the domain means. Grace, leases, retries and ages use the database's clock.
+It stamps what the domain means. Whatever the outbox waits for is measured by the database's.
 """
 
 import datetime as dt

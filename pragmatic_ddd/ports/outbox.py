@@ -1,6 +1,6 @@
 """Port: where events wait until the broker has them.
 
-The store owns the row and its state machine; it never talks to a broker.
+The store keeps the rows and decides about their states; it knows no broker.
 
     PENDING ──claim──▶ PROCESSING ──mark_sent────▶ SENT
        ▲                   │
@@ -65,22 +65,22 @@ class IOutboxStore(Protocol):
 
     @abstractmethod
     def claim_pending(self, *, batch_size: int, lease: dt.timedelta) -> list[ClaimedMessage]:
-        """Take due messages, oldest due first, none of which could overtake another.
+        """Take due messages, oldest due first, without breaking the order of any aggregate.
 
-        Two callers never hold the same message. A message is not taken while an older unsent
+        No message is ever held by two callers. One is not taken while an older unsent
         one of its aggregate is anything but taken by the same call. A message whose former
         holder let its lease lapse counts an attempt, and comes alone.
 
         Args:
-            batch_size: Upper bound on the messages returned, at least 1.
-            lease: How long they stay the caller's; afterwards anyone may claim them.
+            batch_size: Most messages to take, at least 1.
+            lease: For how long; then they may be claimed by anybody.
 
         Returns:
-            The claimed messages, in order within each aggregate; empty when nothing is due.
+            What was taken, each aggregate's messages in order; empty where nothing can be.
 
         Raises:
-            OutboxStoreError: Nothing was claimed, or what was claimed comes back when its
-                lease ends.
+            OutboxStoreError: If anything was claimed all the same, it comes back with the end of
+                its lease.
         """
 
     @abstractmethod
@@ -95,7 +95,7 @@ class IOutboxStore(Protocol):
             lease: As for ``claim_pending``.
 
         Returns:
-            The claimed messages, in order within each aggregate; possibly empty.
+            What was taken, each aggregate's messages in order; possibly empty.
 
         Raises:
             OutboxStoreError: As for ``claim_pending``.
@@ -103,7 +103,7 @@ class IOutboxStore(Protocol):
 
     @abstractmethod
     def mark_sent(self, delivered: Sequence[Delivered]) -> int:
-        """Record confirmed messages, in one statement; repeating it changes nothing.
+        """Make confirmed messages SENT, all in one statement; repeating it changes nothing.
 
         Returns:
             How many were the caller's (now or by an earlier call): the rest had been lost to

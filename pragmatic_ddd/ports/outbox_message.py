@@ -85,12 +85,12 @@ class Reservation:
 
 @attrs.frozen(kw_only=True)
 class ClaimedMessage:
-    """One message that its holder alone may settle, until ``deadline``.
+    """A message in the hands of one holder, who may settle it until the lease is over.
 
     Attributes:
         id: The row; within one aggregate, ids are in the order of the commits.
         message: What is to be sent.
-        claim_token: Proof of ownership; every result write names it.
+        claim_token: What proves the ownership whenever a result is written.
         deadline: Reading of ``time.monotonic()``, in seconds, at which the lease is over. A
             send that might end later must not begin.
         attempts: Tries that count against the limit, a lapsed lease included.

@@ -30,7 +30,7 @@ def _whole_cents(_: object, attribute: "attrs.Attribute[Decimal]", value: Decima
 
 @attrs.frozen
 class Money:
-    """An amount in one currency; never negative, never a fraction of a cent."""
+    """So much of a currency; never negative, never a fraction of a cent."""
 
     amount: Decimal = attrs.field(validator=[_whole_cents, validators.ge(Decimal(0))])
     currency: str = attrs.field(validator=validators.matches_re("[A-Z]{3}"))

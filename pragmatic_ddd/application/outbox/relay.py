@@ -66,7 +66,7 @@ class RelayRound:
 
 @attrs.define(kw_only=True, eq=False)
 class OutboxRelay:
-    """Claims, publishes, records. Safe to run on any number of hosts.
+    """Brings what is due in the outbox to the broker. Any number may run, on any hosts.
 
     ``run_once`` is one round in the caller's thread; ``start`` runs rounds in a thread of its
     own until ``shutdown``. The thread survives every error.
@@ -126,7 +126,7 @@ class OutboxRelay:
         self._unwritten = Settlement()
 
     def run_once(self) -> RelayRound:
-        """Claim one batch, publish it, settle it; a constant number of statements.
+        """Do one round: one batch, in a number of statements that does not depend on its size.
 
         Raises:
             OutboxStoreError: The database failed. Results that could not be written are
