@@ -27,6 +27,7 @@ from pragmatic_ddd_sqlalchemy.own_transactions import OwnTransactions
 from pragmatic_ddd_sqlalchemy.rows import as_json, entry_of, row_of, shortened
 from pragmatic_ddd_sqlalchemy.table import LONGEST_ERROR, LONGEST_RECEIPT, outbox_message
 from pragmatic_ddd_sqlalchemy.transactions import SqlAlchemyTransactionOperations
+from pragmatic_ddd_sqlalchemy.undone import notice_undone, refuse_undone
 
 _SMALLEST_WAIT = dt.timedelta(microseconds=1)
 
@@ -60,6 +61,7 @@ class SqlAlchemyOutboxStore:
 
     def __attrs_post_init__(self) -> None:
         refuse_unprepared(self.engine)
+        notice_undone()
         self._dialect = outbox_dialect(self.table, self.engine.dialect)
         self._own = OwnTransactions(self.engine, self._dialect)
         self._claiming = Claiming(self._dialect, self._own)
@@ -87,6 +89,7 @@ class SqlAlchemyOutboxStore:
         rows = [row_of(message) for message in messages]
         started = time.monotonic()
         with translated(connection):
+            refuse_undone(connection)
             inserted = self._dialect.insert(connection, rows, reservation)
         return [
             _stored(message, inserted[message.message_id], reservation, started)

@@ -1,0 +1,82 @@
+"""Transactions that the database has rolled back by itself, while their client goes on.
+
+    UPDATE ── deadlock: all of it is rolled back ── error swallowed ──▶ INSERT, COMMIT
+
+PostgreSQL then refuses every further statement. MySQL and MariaDB begin anew in silence, and
+SQLite commits each statement by itself: events of changes that are gone would be stored.
+"""
+
+import functools
+from weakref import WeakSet
+
+import attrs
+import sqlalchemy as sa
+from sqlalchemy.engine import ExceptionContext
+
+from pragmatic_ddd.errors import OutboxStoreError
+
+_MYSQL = ("mysql", "mariadb")
+# Record changed since the snapshot, lock table full, deadlock.
+_UNDOING_CODES = frozenset({1020, 1206, 1213})
+# Lock wait timeout: only where innodb_rollback_on_timeout is set.
+_TIMEOUT_CODE = 1205
+
+
+@attrs.frozen
+class _Suspects:
+    """Root transactions that met an error after which they may be gone."""
+
+    undone: "WeakSet[sa.RootTransaction]" = attrs.field(factory=WeakSet)
+    timed_out: "WeakSet[sa.RootTransaction]" = attrs.field(factory=WeakSet)
+
+    def note(self, context: ExceptionContext) -> None:
+        connection = context.connection
+        transaction = None if connection is None else connection.get_transaction()
+        if connection is None or transaction is None:
+            return
+        if connection.dialect.name in _MYSQL:
+            code = next(iter(getattr(context.original_exception, "args", ())), None)
+            if code in _UNDOING_CODES:
+                self.undone.add(transaction)
+            elif code == _TIMEOUT_CODE:
+                self.timed_out.add(transaction)
+        elif connection.dialect.name == "sqlite" and not _is_in_transaction(connection):
+            self.undone.add(transaction)
+
+
+@functools.cache
+def _suspects() -> _Suspects:
+    suspects = _Suspects()
+    sa.event.listen(sa.Engine, "handle_error", suspects.note)
+    return suspects
+
+
+def notice_undone() -> None:
+    """Have every engine's errors looked at from now on."""
+    _suspects()
+
+
+def refuse_undone(connection: sa.Connection) -> None:
+    """Raise where the database has undone what was written in the connection's transaction.
+
+    Raises:
+        OutboxStoreError: The transaction must be rolled back, and may be repeated.
+    """
+    transaction, suspects = connection.get_transaction(), _suspects()
+    is_undone = transaction in suspects.undone or (
+        transaction in suspects.timed_out and _rolls_back_on_timeout(connection)
+    )
+    if is_undone:
+        raise OutboxStoreError(
+            "after an error the database has rolled back all of this transaction, not only the "
+            "statement or savepoint that failed: roll back, and repeat it"
+        )
+
+
+def _rolls_back_on_timeout(connection: sa.Connection) -> bool:
+    return bool(connection.execute(sa.text("SELECT @@innodb_rollback_on_timeout")).scalar())
+
+
+def _is_in_transaction(connection: sa.Connection) -> bool:
+    driver_connection = connection.connection.driver_connection
+    return driver_connection is None or bool(getattr(driver_connection, "in_transaction", True))
