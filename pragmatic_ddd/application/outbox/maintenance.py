@@ -1,17 +1,26 @@
 """What a relay does beside sending: tidying, retention, measuring the backlog."""
 
 import datetime as dt
+import logging
 import time
 from collections.abc import Callable
 
 import attrs
 from attrs import validators
 
+from pragmatic_ddd.application.outbox.retry import Backoff
+from pragmatic_ddd.errors import PragmaticError
 from pragmatic_ddd.ports.metrics import IEventMetrics
 from pragmatic_ddd.ports.outbox import IOutboxStore
 
+_logger = logging.getLogger(__name__)
+
+_AFTER_ERROR = Backoff(base=dt.timedelta(seconds=2), cap=dt.timedelta(minutes=5))
 _TIDY_EVERY_FULL_ROUNDS = 20
-_SHORTEST_TIDY_PAUSE_SECONDS = 1.0  # a relay that is woken for each commit is never full
+_NEXT_PURGE_BATCH = dt.timedelta(seconds=1)
+_SHORTEST_TIDY_PAUSE = dt.timedelta(
+    seconds=1
+)  # a relay that is woken for each commit is never full
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -19,7 +28,9 @@ class OutboxMaintenance:
     """Keeps the table small and the claim fast, in bounded steps, under load too.
 
     Used by one thread. A step never takes more than a few statements, so that it delays the
-    sending by moments; it is due by time, so that constant load does not starve it.
+    sending by moments; it is due by time, so that constant load does not starve it. What fails
+    is put off, longer each time, and hinders neither the sending nor the rest: a role without
+    the right to delete must still be able to send.
 
     Attributes:
         store: The outbox.
@@ -38,25 +49,51 @@ class OutboxMaintenance:
     purge_every: dt.timedelta = dt.timedelta(minutes=1)
     monotonic: Callable[[], float] = time.monotonic
     _full_rounds: int = attrs.field(default=0, init=False)
-    _next_tidy: float = attrs.field(default=0.0, init=False)
-    _next_measure: float = attrs.field(default=0.0, init=False)
-    _next_purge: float = attrs.field(default=0.0, init=False)
+    _next: dict[str, float] = attrs.field(factory=dict, init=False)
+    _errors: dict[str, int] = attrs.field(factory=dict, init=False)
 
     def step(self, *, round_was_full: bool) -> None:
-        """Do what is due after a round of the relay.
-
-        Raises:
-            OutboxStoreError: The database failed; the rest is done another time.
-        """
+        """Do what is due after a round of the relay. Never raises."""
         self._full_rounds = self._full_rounds + 1 if round_was_full else 0
-        now = self.monotonic()
-        if self._full_rounds % _TIDY_EVERY_FULL_ROUNDS == 0 and now >= self._next_tidy:
-            self.store.tidy()
-            self._next_tidy = now + _SHORTEST_TIDY_PAUSE_SECONDS
-        if now >= self._next_purge:
-            deleted = self.store.purge(older_than=self.retention, batch_size=self.purge_batch)
-            pause = dt.timedelta(seconds=1) if deleted >= self.purge_batch else self.purge_every
-            self._next_purge = now + pause.total_seconds()
-        if now >= self._next_measure:
-            self.metrics.backlog(self.store.backlog())
-            self._next_measure = now + self.measure_every.total_seconds()
+        if self._full_rounds % _TIDY_EVERY_FULL_ROUNDS == 0:
+            self._do("tidying", self._tidy)
+        self._do("the purge", self._purge)
+        self._do("measuring the backlog", self._measure)
+
+    def _do(self, chore: str, work: Callable[[], dt.timedelta]) -> None:
+        """Do a chore if it is due; it returns the pause until the next time."""
+        if self.monotonic() < self._next.get(chore, 0.0):
+            return
+        try:
+            pause = work()
+            self._errors.pop(chore, None)
+        except Exception as error:  # noqa: BLE001  # sending matters more than any chore
+            errors = self._errors[chore] = self._errors.get(chore, 0) + 1
+            pause = _AFTER_ERROR.delay(errors)
+            self._report(chore, error, errors)
+        self._next[chore] = self.monotonic() + pause.total_seconds()
+
+    def _tidy(self) -> dt.timedelta:
+        self.store.tidy()
+        return _SHORTEST_TIDY_PAUSE
+
+    def _purge(self) -> dt.timedelta:
+        deleted = self.store.purge(older_than=self.retention, batch_size=self.purge_batch)
+        return _NEXT_PURGE_BATCH if deleted >= self.purge_batch else self.purge_every
+
+    def _measure(self) -> dt.timedelta:
+        self.metrics.backlog(self.store.backlog())
+        return self.measure_every
+
+    def _report(self, chore: str, error: Exception, errors: int) -> None:
+        known = isinstance(error, PragmaticError)
+        if known and errors > 1:
+            _logger.debug("%s failed %d times in a row: %s", chore, errors, error)
+        else:
+            _logger.error(
+                "%s failed and is tried again later: %s", chore, error, exc_info=not known
+            )
+        try:
+            self.metrics.relay_failed()
+        except Exception:  # not even that may end the thread
+            _logger.exception("the metrics failed")

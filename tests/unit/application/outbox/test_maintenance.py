@@ -3,6 +3,8 @@ import datetime as dt
 import pytest
 
 from pragmatic_ddd.application.outbox.maintenance import OutboxMaintenance
+from pragmatic_ddd.errors import OutboxStoreError
+from pragmatic_ddd.ports import Backlog
 from pragmatic_ddd_local import CountingMetrics
 from tests.unit.application.outbox.builders import WatchedStore
 
@@ -11,12 +13,16 @@ class CountingStore(WatchedStore):
     """Counts what a relay does beside sending, and has a backlog of rows to purge."""
 
     to_purge = 0
+    fails: str = ""
 
     def tidy(self) -> int:
         self.calls.append(("tidy", 0))
         return 0
 
     def purge(self, *, older_than: dt.timedelta, batch_size: int = 1000) -> int:
+        if self.fails:
+            self.calls.append(("failed purge", 0))
+            raise OutboxStoreError(self.fails)
         deleted = min(self.to_purge, batch_size)
         self.to_purge -= deleted
         self.calls.append(("purge", deleted))
@@ -88,3 +94,46 @@ def test_it_measures_the_backlog_twice_a_minute(
     metrics = maintenance.metrics
     assert isinstance(metrics, CountingMetrics)
     assert metrics.count("backlog") == 3
+
+
+def test_what_fails_is_put_off_and_hinders_nothing_else(
+    maintenance: OutboxMaintenance,
+    store: CountingStore,
+    now: dict[str, float],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    store.fails = "permission denied"
+
+    for _ in range(600):
+        maintenance.step(round_was_full=False)
+        now["now"] += 1.0
+
+    assert 2 < store.names().count("failed purge") < 12
+    assert store.names().count("tidy") == 600
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+    assert "permission denied" in caplog.text
+
+    store.fails = ""
+    now["now"] += 300.0
+    maintenance.step(round_was_full=False)
+    assert "purge" in store.names()
+
+
+class FailingMetrics(CountingMetrics):
+    """Breaks the port's contract."""
+
+    def backlog(self, backlog: Backlog) -> None:
+        raise RuntimeError("no metrics")
+
+    def relay_failed(self) -> None:
+        raise RuntimeError("no metrics")
+
+
+def test_metrics_that_fail_do_not_reach_the_relay(caplog: pytest.LogCaptureFixture) -> None:
+    maintenance = OutboxMaintenance(
+        store=CountingStore(), metrics=FailingMetrics(), retention=dt.timedelta(days=7)
+    )
+
+    maintenance.step(round_was_full=False)
+
+    assert "measuring the backlog failed" in caplog.text
