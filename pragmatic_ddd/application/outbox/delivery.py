@@ -66,11 +66,14 @@ class LaneDelivery:
         before a send that might end after the lease.
         """
         outcome = Settlement()
-        rest = deque(lane)
-        while rest and not stopped() and self._is_in_lease(rest[0]):
-            if not self._send(rest.popleft(), outcome):
-                break
-        outcome.untried += rest
+        try:
+            for claimed in lane:
+                if stopped() or not self._is_in_lease(claimed) or not self._send(claimed, outcome):
+                    break
+        except Exception as error:  # what breaks its contract must not undo what was sent
+            _logger.exception("outbox %s failed: the rest of the aggregate goes back", self.path)
+            self._put_off(lane, error, outcome)
+        outcome.untried += lane[len(outcome) :]
         return outcome
 
     def deliver_all(
@@ -89,7 +92,7 @@ class LaneDelivery:
                     lane = waiting.popleft()
                 except IndexError:  # none is left
                     return
-                outcome.add(self._deliver_or_give_back(lane, stopped))
+                outcome.add(self.deliver(lane, stopped=stopped))
 
         # Plain daemon threads: the end of the interpreter would wait for those of an executor.
         threads = []
@@ -107,16 +110,20 @@ class LaneDelivery:
             thread.join()
         return outcome
 
-    def _deliver_or_give_back(
-        self, lane: Sequence[ClaimedMessage], stopped: Callable[[], bool]
-    ) -> Settlement:
-        try:
-            return self.deliver(lane, stopped=stopped)
-        except Exception:  # a thread's outermost frame: no lane may be lost with it
-            _logger.exception("outbox %s failed: %d messages go back", self.path, len(lane))
-            outcome = Settlement()
-            outcome.untried += lane
-            return outcome
+    def _put_off(
+        self, lane: Sequence[ClaimedMessage], error: Exception, outcome: Settlement
+    ) -> None:
+        """Have the aggregate wait for a backoff: given back untried, it would be due at once."""
+        tried = len(outcome)
+        if tried < len(lane) and not (outcome.failed or outcome.dead):
+            outcome.failed.append(
+                FailedTry(
+                    claimed=lane[tried],
+                    error=_text_of(error),
+                    counted=False,
+                    retry_in=self.backoff.delay(lane[tried].failures + 1),
+                )
+            )
 
     def _is_in_lease(self, claimed: ClaimedMessage) -> bool:
         longest_call = self.publisher.longest_call.total_seconds()
@@ -134,16 +141,16 @@ class LaneDelivery:
         except PragmaticError as error:
             self._note_failure(claimed, error, outcome, final=not error.retryable)
             return False
-        except KeyboardInterrupt:
-            raise
         except BaseException as error:
             # Code of an adapter or a subscriber that breaks the port's contract, sys.exit()
             # included: it must not take the other aggregates, or a thread, down with it.
+            if isinstance(error, KeyboardInterrupt) and _is_main_thread():
+                raise  # a person's
             _logger.exception("message %s: unexpected error", claimed.message.message_id)
             self._note_failure(claimed, error, outcome, final=False)
             return False
-        self.health.confirmed()
         outcome.sent.append(Delivered(claimed=claimed, receipt=receipt.text))
+        self.health.confirmed()
         return True
 
     def _publish(self, message: OutboxMessage) -> Receipt:
@@ -159,18 +166,19 @@ class LaneDelivery:
     ) -> None:
         message = claimed.message
         counted = final or self.health.failed(message.message_id, error)
-        self.metrics.publish_failed(message.event_type, self.path, counted=counted)
+        text = _text_of(error)
         failed = FailedTry(
             claimed=claimed,
-            error=f"{type(error).__name__}: {error}",
+            error=text,
             counted=counted,
             retry_in=self.backoff.delay(claimed.failures + 1),
         )
         if final or (counted and claimed.attempts + 1 >= self.max_attempts):
             outcome.dead.append(failed)
-            return
-        outcome.failed.append(failed)
-        if counted:
+        else:
+            outcome.failed.append(failed)
+        self.metrics.publish_failed(message.event_type, self.path, counted=counted)
+        if counted and not outcome.dead:
             _logger.warning(
                 "message %s (%s) of %s %s failed, attempt %d of %d: %s",
                 message.message_id,
@@ -179,5 +187,17 @@ class LaneDelivery:
                 message.aggregate_id,
                 claimed.attempts + 1,
                 self.max_attempts,
-                error,
+                text,
             )
+
+
+def _text_of(error: BaseException) -> str:
+    """Return kind and text of an error, also of one that cannot say what it is."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception as another:  # noqa: BLE001  # code of whoever made the error
+        return f"{type(error).__name__}, whose text raises {type(another).__name__}"
+
+
+def _is_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()

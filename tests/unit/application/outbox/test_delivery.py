@@ -298,12 +298,14 @@ def test_metrics_that_break_their_contract_lose_no_message(
         raise ZeroDivisionError
 
     monkeypatch.setattr(CountingMetrics, "publish_failed", broken)
-    publisher.on("m1", fails())
+    publisher.on("m2", fails())
 
-    outcome = delivery.deliver_all([a_claim(1, of="a"), a_claim(2, of="b")], stopped=never)
+    outcome = delivery.deliver_all(
+        [a_claim(1, of="a"), a_claim(2, of="a"), a_claim(3, of="b")], stopped=never
+    )
 
-    assert rows(outcome.untried) == [1]
-    assert sent(outcome) == [2]
+    assert sent(outcome) == [1, 3]
+    assert [one.claimed.id for one in outcome.failed] == [2], "not sent again and again"
 
 
 def test_it_goes_on_with_fewer_threads_where_no_more_can_be_started(
@@ -322,3 +324,54 @@ def test_it_goes_on_with_fewer_threads_where_no_more_can_be_started(
 
     assert len(outcome.sent) == 5
     assert "can't start new thread" in caplog.text
+
+
+class UnspeakableError(Exception):
+    """Cannot even say what it is."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+def test_an_error_without_a_text_counts_like_any_other(
+    delivery: LaneDelivery, publisher: ScriptedPublisher
+) -> None:
+    publisher.on("m2", raises(UnspeakableError()))
+
+    outcome = delivery.deliver([a_claim(1), a_claim(2), a_claim(3)], stopped=never)
+
+    assert sent(outcome) == [1]
+    assert rows(outcome.untried) == [3]
+    (failed,) = outcome.failed
+    assert failed.counted
+    assert failed.error == "UnspeakableError, whose text raises RuntimeError"
+
+
+def test_what_breaks_between_two_sends_puts_the_rest_off(delivery: LaneDelivery) -> None:
+    answers = iter([False])
+
+    outcome = delivery.deliver([a_claim(1), a_claim(2), a_claim(3)], stopped=lambda: next(answers))
+
+    assert sent(outcome) == [1]
+    (failed,) = outcome.failed
+    assert failed.claimed.id == 2
+    assert not failed.counted
+    assert failed.retry_in > seconds(0)
+    assert rows(outcome.untried) == [3]
+
+
+def test_an_interrupt_raised_in_a_thread_does_not_end_it(
+    delivery: LaneDelivery, publisher: ScriptedPublisher
+) -> None:
+    def interrupt(_: OutboxMessage, __: Callable[[], Receipt]) -> Receipt:
+        raise KeyboardInterrupt
+
+    publisher.on("m1", interrupt)
+    outcomes: list[Settlement] = []
+    thread = threading.Thread(
+        target=lambda: outcomes.append(delivery.deliver([a_claim(1)], stopped=never))
+    )
+    thread.start()
+    thread.join(DEADLINE.total_seconds())
+
+    assert [one.claimed.id for outcome in outcomes for one in outcome.failed] == [1]
