@@ -59,6 +59,8 @@ class Coordinator:
                     self._give_back(self.board.give_up_everything())
                 self._settle(finished or [])
                 self._claim()
+                if self.board.take_passed():
+                    self.leave_to_relay(0)
                 errors = 0
             except Exception as error:  # noqa: BLE001  # the thread's outermost frame
                 errors += 1

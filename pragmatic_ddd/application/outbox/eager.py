@@ -178,6 +178,7 @@ class EagerOutboxPublisher:
         if self._board.put(stored, token=token, give_up_at=self._end_of_grace()):
             self._start_threads()
             return
+        self._board.leave_behind(stored)
         owned = [one.claim for one in stored if one.claim is not None]
         if owned:
             # Refused only while closing or after their grace: no coordinator could try again in

@@ -60,6 +60,8 @@ class LaneBoard:
     _ready: deque[Lane] = attrs.field(factory=deque, init=False)
     _claims: list[tuple[float, int, Lane]] = attrs.field(factory=list, init=False)
     _finished: list[Finished] = attrs.field(factory=list, init=False)
+    _left_behind: set[tuple[str, str]] = attrs.field(factory=set, init=False)
+    _passed: bool = attrs.field(default=False, init=False)
     _reserved: dict[str, tuple[int, float]] = attrs.field(factory=dict, init=False)
     _reserved_count: int = attrs.field(default=0, init=False)
     _held: int = attrs.field(default=0, init=False)
@@ -106,6 +108,19 @@ class LaneBoard:
                 self._put(one, give_up_at)
             self._changed.notify_all()
             return True
+
+    def leave_behind(self, stored: Sequence[StoredMessage]) -> None:
+        """Note that these are left to the relay: nobody can take them before their lanes end."""
+        with self._changed:
+            self._left_behind.update(
+                one.message.aggregate for one in stored if one.message.aggregate in self._lanes
+            )
+
+    def take_passed(self) -> bool:
+        """Say whether, since the last call, a lane has ended that had left messages behind."""
+        with self._changed:
+            passed, self._passed = self._passed, False
+            return passed
 
     def next_run(self) -> tuple[Lane, list[ClaimedMessage]] | None:
         """Wait for a lane whose messages may be sent, and take them; ``None`` when all is over."""
@@ -176,7 +191,7 @@ class LaneBoard:
         """Let a lane go on with what was claimed for it; with nothing, it tries again later."""
         with self._changed:
             if claims:
-                self.let_go(lane.accept(claims))
+                self._let_go_settled(lane, lane.accept(claims))
             else:
                 lane.postpone(self.monotonic())
             self._place(lane)
@@ -234,7 +249,7 @@ class LaneBoard:
         is_idle = lane is None
         if lane is None:
             lane = self._lanes[aggregate] = Lane(aggregate=aggregate, give_up_at=give_up_at)
-        self.let_go(lane.add(one, give_up_at))
+        self._let_go_settled(lane, lane.add(one, give_up_at))
         if is_idle or (lane.claim_ticket is not None and lane.is_owned):
             self._place(lane)
 
@@ -242,7 +257,7 @@ class LaneBoard:
         """Put a lane that nobody holds where its next message belongs."""
         lane.claim_ticket = None
         if not lane.waiting:
-            self._lanes.pop(lane.aggregate, None)
+            self._end(lane)
         elif lane.is_owned:
             self._ready.append(lane)
         else:
@@ -254,8 +269,20 @@ class LaneBoard:
         dropped = list(lane.waiting)
         lane.waiting.clear()
         if not lane.sending:
-            self._lanes.pop(lane.aggregate, None)
+            self._end(lane)
         return dropped
+
+    def _end(self, lane: Lane) -> None:
+        self._lanes.pop(lane.aggregate, None)
+        if lane.aggregate in self._left_behind:
+            self._left_behind.remove(lane.aggregate)
+            self._passed = True
+
+    def _let_go_settled(self, lane: Lane, count: int) -> None:
+        """Free the room of dropped messages; without a version, one may be unsent after all."""
+        if count:
+            self.let_go(count)
+            self._left_behind.add(lane.aggregate)
 
     def _has_work(self) -> bool:
         must_give_up = self._aborted and not self._given_up

@@ -250,6 +250,34 @@ def test_a_failure_drops_the_rest_of_the_lane_and_wakes_the_relay(
     assert entry.attempts == 1
 
 
+def test_what_a_full_queue_left_behind_is_relayed_as_soon_as_its_predecessor_is_sent(
+    make_eager: MakeEager, store: WatchedStore, publisher: ScriptedPublisher, gate: threading.Event
+) -> None:
+    woken: list[OutboxStatus] = []
+
+    def wake() -> None:
+        predecessor = store.find("m1")
+        assert predecessor is not None
+        woken.append(predecessor.status)
+
+    eager = make_eager(queue_size=1, wake_relay=wake)
+    publisher.on("m1", waits_for(gate))
+    push(eager, a_message("m1"))
+    push(eager, a_message("m2", version=2))
+    push(eager, a_message("of another", of="2"))
+    assert set(woken) == {OutboxStatus.PENDING}, "too early: m2 is hidden behind m1"
+
+    gate.set()
+
+    eventually(lambda: woken[-1] == OutboxStatus.SENT)
+    assert [
+        one.message.message_id for one in store.claim_pending(batch_size=9, lease=DEADLINE)
+    ] == [
+        "m2",
+        "of another",
+    ]
+
+
 def test_a_lone_failure_wakes_the_relay_that_is_to_try_it_again(
     make_eager: MakeEager, publisher: ScriptedPublisher, metrics: CountingMetrics
 ) -> None:

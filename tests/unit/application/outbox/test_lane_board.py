@@ -379,3 +379,34 @@ def test_a_pause_ends_when_the_board_is_aborted(board: LaneBoard) -> None:
 
     thread.join(DEADLINE.total_seconds())
     assert not thread.is_alive()
+
+
+def test_a_lane_that_has_left_messages_behind_says_so_once_when_it_ends(board: LaneBoard) -> None:
+    put(board, owned(1, of="a"), owned(2, of="b"))
+    board.leave_behind([unowned(3, of="b"), unowned(4, of="of no lane")])
+
+    lane, claims = run(board)
+    board.finish(lane, all_sent(claims))
+    settle(board)
+    assert not board.take_passed()
+
+    lane, claims = run(board)
+    board.finish(lane, all_sent(claims))
+    settle(board)
+    assert board.take_passed()
+    assert not board.take_passed()
+
+
+def test_a_message_without_a_version_that_an_owned_one_displaces_is_left_behind(
+    board: LaneBoard,
+) -> None:
+    put(board, unowned(1))
+    put(board, owned(2))
+
+    lane, claims = run(board)
+    assert ids(claims) == [2]
+    board.finish(lane, all_sent(claims))
+    settle(board)
+
+    assert board.take_passed(), "it may have been committed after the owned one was inserted"
+    assert is_empty(board)
