@@ -64,6 +64,12 @@ def postgresql() -> Iterator[OutboxDatabase]:
 
 
 @pytest.fixture(scope="module")
+def postgresql_repeatable_read() -> Iterator[OutboxDatabase]:
+    with outbox_database(postgresql_engine("REPEATABLE READ")) as database:
+        yield database
+
+
+@pytest.fixture(scope="module")
 def postgresql_serializable() -> Iterator[OutboxDatabase]:
     with outbox_database(postgresql_engine("SERIALIZABLE")) as database:
         yield database
@@ -103,6 +109,17 @@ class TestPostgreSqlSerializable(SqlAlchemyBinding):
     @pytest.fixture
     def store(self, postgresql_serializable: OutboxDatabase) -> IOutboxStore:
         return self.bind(postgresql_serializable)
+
+
+@pytest.mark.service("postgresql")
+class TestPostgreSqlRepeatableRead(SqlAlchemyBinding):
+    """As above."""
+
+    reserves = False
+
+    @pytest.fixture
+    def store(self, postgresql_repeatable_read: OutboxDatabase) -> IOutboxStore:
+        return self.bind(postgresql_repeatable_read)
 
 
 @pytest.mark.service("mariadb")

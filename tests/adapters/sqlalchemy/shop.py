@@ -125,6 +125,12 @@ def shop_on(service: str) -> Iterator[Shop]:
 
 
 @contextlib.contextmanager
+def shop_at(url: str, *, isolation_level: str) -> Iterator[Shop]:
+    with _shop(sa.create_engine(url, isolation_level=isolation_level)) as shop:
+        yield shop
+
+
+@contextlib.contextmanager
 def _shop(engine: sa.Engine) -> Iterator[Shop]:
     metadata.create_all(engine)
     try:
