@@ -8,11 +8,15 @@
 A row that was passed over, or that has become unsent-and-owned since the first statement, is
 thus seen by the second. Who owns a row and has seen every older one sent, or owns them too, can
 never be overtaken: nothing older becomes unsent again.
+
+A row that cannot be read, because a person or another program has written it, becomes a dead
+letter at once: it must not keep the others from being claimed.
 """
 
+import logging
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 
 import attrs
@@ -22,9 +26,12 @@ from pragmatic_ddd.ports.outbox_message import ClaimedMessage
 from pragmatic_ddd_sqlalchemy.dialects import IOutboxDialect
 from pragmatic_ddd_sqlalchemy.dialects.statements import Locked, LockedRow, aggregates_json
 from pragmatic_ddd_sqlalchemy.own_transactions import OwnTransactions
-from pragmatic_ddd_sqlalchemy.rows import as_json, claimed_of
+from pragmatic_ddd_sqlalchemy.rows import as_json, claimed_of, shortened
+from pragmatic_ddd_sqlalchemy.table import LONGEST_ERROR
 
-# A claim that has got nothing, but has put a straggler in its place, looks again.
+_logger = logging.getLogger(__name__)
+
+# A claim that has got nothing, but has put a straggler in its place or buried a row, looks again.
 _ROUNDS = 3
 
 
@@ -42,10 +49,10 @@ class Claiming:
             started = time.monotonic()
             rows = _lock(connection, self.dialect.statements.lock_due, {"limit": batch_size})
             locked = Locked.of(_alone_if_lapsed(rows))
-            taken = self._take(connection, locked, started, lease_seconds)
-            moved = 0
+            taken, buried = self._take(connection, locked, started, lease_seconds)
+            moved = buried
             if len(taken) < len(locked.rows):
-                moved = self._put_in_place(connection, locked, batch_size)
+                moved += self._put_in_place(connection, locked, batch_size)
             return taken, moved
 
         for _ in range(_ROUNDS):
@@ -61,26 +68,75 @@ class Claiming:
         def claim(connection: sa.Connection) -> list[ClaimedMessage]:
             started = time.monotonic()
             rows = _lock(connection, self.dialect.statements.lock_ids, {"batch": batch})
-            return self._take(connection, Locked.of(rows), started, lease_seconds)
+            taken, _ = self._take(connection, Locked.of(rows), started, lease_seconds)
+            return taken
 
         return self.transactions.write(claim) if ids else []
 
     def _take(
         self, connection: sa.Connection, locked: Locked, started: float, lease_seconds: float
-    ) -> list[ClaimedMessage]:
+    ) -> tuple[list[ClaimedMessage], int]:
+        """Return what was taken, and how many rows turned out to be unreadable."""
         if not locked.rows:
-            return []
+            return [], 0
         token = secrets.token_hex(16)
-        taken = self.dialect.take(
-            connection, locked, claim_token=token, lease_seconds=lease_seconds
-        )
+        rows = self.dialect.take(connection, locked, claim_token=token, lease_seconds=lease_seconds)
         # A row that has lapsed is alone.
         taken_over = any(row.lapsed for row in locked.rows)
         deadline = started + lease_seconds
-        return [
-            claimed_of(row, claim_token=token, deadline=deadline, taken_over=taken_over)
-            for row in sorted(taken, key=_id)
+        taken: list[ClaimedMessage] = []
+        unreadable: dict[int, ValueError] = {}
+        for row in sorted(rows, key=_id):
+            try:
+                taken.append(
+                    claimed_of(row, claim_token=token, deadline=deadline, taken_over=taken_over)
+                )
+            except ValueError as error:
+                unreadable[row[0]] = error
+        if not unreadable:
+            return taken, 0
+        free = self._bury(connection, locked, token, unreadable)
+        return [one for one in taken if one.id not in free], len(unreadable)
+
+    def _bury(
+        self,
+        connection: sa.Connection,
+        locked: Locked,
+        token: str,
+        unreadable: Mapping[int, ValueError],
+    ) -> set[int]:
+        """Make dead letters, and give back what they block; return the rows given back."""
+        places = {row.id: place for row, place in zip(locked.rows, locked.places, strict=True)}
+        first_bad = {places[row_id]: row_id for row_id in sorted(unreadable, reverse=True)}
+        free = {
+            row_id
+            for row_id, place in places.items()
+            if row_id > first_bad.get(place, row_id) and row_id not in unreadable
+        }
+        statements = self.dialect.statements
+        given_back = [{"id": row_id, "claim_token": token} for row_id in sorted(free)]
+        connection.execute(statements.release, {"batch": as_json(given_back)})
+        failed = [
+            {
+                "id": row_id,
+                "claim_token": token,
+                "error": shortened(f"cannot be read: {error}", LONGEST_ERROR),
+                "counted": 0,
+            }
+            for row_id, error in sorted(unreadable.items())
         ]
+        connection.execute(statements.mark_failed, {"batch": as_json(failed)})
+        connection.execute(statements.park_tail, {"batch": as_json(sorted(unreadable))})
+        for row_id, error in unreadable.items():
+            aggregate = locked.aggregates[places[row_id]]
+            _logger.error(
+                "row %d of %s %s cannot be read, is FAILED and blocks its aggregate: %s",
+                row_id,
+                aggregate.aggregate_type,
+                aggregate.aggregate_id,
+                error,
+            )
+        return free
 
     def _put_in_place(self, connection: sa.Connection, locked: Locked, batch_size: int) -> int:
         """Make older rows due before the younger ones that could not be taken because of them.

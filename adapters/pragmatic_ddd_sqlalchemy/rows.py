@@ -44,6 +44,8 @@ ENTRY_COLUMNS = (
     "sent_at",
     "receipt",
 )
+# What people see in the place of a payload that is none.
+_UNREADABLE = '"(cannot be read)"'
 _CLAIMED = len(CLAIMED_COLUMNS)
 
 Row = Sequence[Any]
@@ -75,7 +77,11 @@ def row_of(message: OutboxMessage) -> dict[str, Any]:
 
 
 def message_of(values: Sequence[Any]) -> OutboxMessage:
-    """Return the message that nine columns hold, with exactly the bytes that were stored."""
+    """Return the message that nine columns hold, with exactly the bytes that were stored.
+
+    Raises:
+        ValueError: Somebody else has written them: that is no message.
+    """
     (
         message_id,
         aggregate_type,
@@ -96,12 +102,16 @@ def message_of(values: Sequence[Any]) -> OutboxMessage:
         event_type=event_type,
         event_version=event_version,
         payload=payload.encode(),
-        headers=json.loads(headers),
+        headers=_headers_of(headers),
     )
 
 
 def claimed_of(row: Row, *, claim_token: str, deadline: float, taken_over: bool) -> ClaimedMessage:
-    """Return a row of ``CLAIMED_COLUMNS`` as its new holder sees it."""
+    """Return a row of ``CLAIMED_COLUMNS`` as its new holder sees it.
+
+    Raises:
+        ValueError: It cannot be read.
+    """
     row_id, attempts, failures, *message = row
     return ClaimedMessage(
         id=row_id,
@@ -115,12 +125,16 @@ def claimed_of(row: Row, *, claim_token: str, deadline: float, taken_over: bool)
 
 
 def entry_of(row: Row) -> OutboxEntry:
-    """Return a row of ``ENTRY_COLUMNS`` as people see it."""
-    row_id, attempts, failures, *message = row[:_CLAIMED]
+    """Return a row of ``ENTRY_COLUMNS`` as people see it, also one that cannot be read."""
+    row_id, attempts, failures, *values = row[:_CLAIMED]
+    try:
+        message = message_of(values)
+    except ValueError:
+        message = message_of([*values[:-2], _UNREADABLE, "{}"])
     status, due_at, last_error, created_at, sent_at, receipt = row[_CLAIMED:]
     return OutboxEntry(
         id=row_id,
-        message=message_of(message),
+        message=message,
         status=OutboxStatus(status),
         attempts=attempts,
         failures=failures,
@@ -150,6 +164,13 @@ def _checked_key(message: OutboxMessage, key: str) -> str:
             f"1 to {LONGEST_KEY} characters, without NUL and half surrogates"
         )
     return value
+
+
+def _headers_of(text: str) -> dict[str, str]:
+    headers = json.loads(text)
+    if not isinstance(headers, dict) or not all(isinstance(one, str) for one in headers.values()):
+        raise ValueError(f"headers {text[:100]!r}: a JSON object of strings")
+    return headers
 
 
 def _payload_text(message: OutboxMessage) -> str:
