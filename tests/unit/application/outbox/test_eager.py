@@ -1,5 +1,6 @@
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -24,6 +25,7 @@ from pragmatic_ddd.testing.faults import (
 from pragmatic_ddd_local import CountingMetrics
 from tests.unit.application.outbox.builders import (
     DEADLINE,
+    FAR_AWAY,
     WatchedStore,
     a_message,
     eventually,
@@ -443,6 +445,28 @@ def test_an_error_of_the_outbox_is_logged_once_and_the_mark_is_written_when_it_i
     assert [record.levelno for record in caplog.records] == [logging.ERROR]
 
 
+def test_it_waits_longer_after_each_error_in_a_row_and_starts_anew_after_a_success(
+    eager: EagerOutboxPublisher,
+    store: WatchedStore,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr(LaneBoard, "pause", lambda _, seconds: pauses.append(seconds))
+
+    store.before = failing("mark_sent", times=3)
+    push(eager, a_message(of="1"))
+    assert is_idle(eager)
+    store.before = failing("mark_sent")
+    push(eager, a_message(of="2"))
+    assert is_idle(eager)
+
+    first, second, third, first_again = pauses
+    assert 0.05 <= first <= 0.1 <= second <= 0.2 <= third <= 0.4
+    assert 0.05 <= first_again <= 0.1
+    assert [record.levelno for record in caplog.records] == [logging.ERROR] * 2
+
+
 def test_what_could_not_be_given_back_is_given_back_when_the_outbox_is_back(
     make_eager: MakeEager, store: WatchedStore, publisher: ScriptedPublisher
 ) -> None:
@@ -658,6 +682,91 @@ def test_shutdown_gives_back_in_one_call_what_does_not_go_out_in_time(
     assert publisher.delivered_ids() == ["m0"]
     assert sorted(store.calls) == [("mark_sent", 1), ("release", 19)]
     assert metrics.count("left_to_relay") == 19
+
+
+def test_an_outage_stops_the_lanes_that_are_on_their_way(
+    make_eager: MakeEager, publisher: ScriptedPublisher, gate: threading.Event
+) -> None:
+    eager = make_eager(workers=2)
+    publisher.on("a1", waits_for(gate))
+    publisher.on("b1", unavailable())
+    push(eager, a_message("a1", of="a"), a_message("a2", of="a"))
+    eventually(lambda: publisher.tried)
+    push(eager, a_message("b1", of="b"))
+    eventually(lambda: eager.health.is_away)
+
+    gate.set()
+
+    assert is_idle(eager)
+    assert publisher.delivered_ids() == ["a1"]
+
+
+def test_what_waits_to_be_claimed_is_left_to_the_relay_in_an_outage(
+    eager: EagerOutboxPublisher, store: WatchedStore, metrics: CountingMetrics
+) -> None:
+    store_owned(store, a_message("theirs"))
+    push(eager, a_message("ours", version=2))
+    eventually(lambda: "claim" in store.names())
+
+    eager.health._next_probe = FAR_AWAY
+
+    assert is_idle(eager)
+    assert metrics.count("left_to_relay") == 1
+
+
+def test_shutdown_does_not_wait_for_what_another_process_holds(
+    make_eager: MakeEager, store: WatchedStore, metrics: CountingMetrics
+) -> None:
+    eager = make_eager(shutdown_timeout=25.0)
+    store_owned(store, a_message("theirs"))
+    push(eager, a_message("ours", version=2))
+    eventually(lambda: "claim" in store.names())
+    begun = time.monotonic()
+
+    assert eager.shutdown()
+
+    assert time.monotonic() - begun < 20
+    assert metrics.count("left_to_relay") == 1
+
+
+def test_shutdown_ends_a_lane_after_the_send_in_hand(
+    make_eager: MakeEager,
+    store: WatchedStore,
+    publisher: ScriptedPublisher,
+    gate: threading.Event,
+) -> None:
+    eager = make_eager(workers=1, shutdown_timeout=0.01)
+    publisher.on("m1", waits_for(gate))
+    push(eager, a_message("m1"), a_message("m2"))
+    eventually(lambda: publisher.tried)
+    ending = threading.Thread(target=eager.shutdown)
+    ending.start()
+    eventually(lambda: eager._board.is_aborted)
+
+    gate.set()
+    ending.join(DEADLINE.total_seconds())
+
+    assert publisher.delivered_ids() == ["m1"]
+    assert status(store, "m1") is OutboxStatus.SENT
+    assert len(store.claim_pending(batch_size=9, lease=DEADLINE)) == 1
+
+
+def test_a_result_that_could_not_be_written_is_written_at_the_very_end(
+    make_eager: MakeEager, store: WatchedStore
+) -> None:
+    eager = make_eager(shutdown_timeout=0.01)
+
+    def away_until_the_end(name: str) -> None:
+        if name == "mark_sent" and not eager._board.is_aborted:
+            raise OutboxStoreError("the connection was lost")
+
+    store.before = away_until_the_end
+    push(eager, a_message("m1"))
+    eventually(lambda: "mark_sent" in store.names())
+
+    assert eager.shutdown()
+
+    assert status(store, "m1") is OutboxStatus.SENT
 
 
 def test_shutdown_gives_the_rest_back_and_says_so_when_a_publish_hangs(

@@ -302,9 +302,11 @@ def test_a_closed_board_does_not_wait_for_the_time_of_a_claim(
     put(board, unowned(1))
     (due,) = board.due_claims(100)
     board.claimed(due.lane, [])
+    assert not board._has_work()
 
     board.close()
 
+    assert board._has_work()
     assert board.take_finished() == []
     assert len(board.due_claims(100)) == 1
 
