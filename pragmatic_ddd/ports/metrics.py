@@ -60,7 +60,7 @@ class IEventMetrics(Protocol):
 
     @abstractmethod
     def relay_failed(self) -> None:
-        """A round of the relay ended with an error of the database or of the code."""
+        """A round of the relay, or a chore beside it, ended with an error."""
 
     @abstractmethod
     def backlog(self, backlog: Backlog) -> None:

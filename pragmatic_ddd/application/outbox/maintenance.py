@@ -18,9 +18,8 @@ _logger = logging.getLogger(__name__)
 _AFTER_ERROR = Backoff(base=dt.timedelta(seconds=2), cap=dt.timedelta(minutes=5))
 _TIDY_EVERY_FULL_ROUNDS = 20
 _NEXT_PURGE_BATCH = dt.timedelta(seconds=1)
-_SHORTEST_TIDY_PAUSE = dt.timedelta(
-    seconds=1
-)  # a relay that is woken for each commit is never full
+# A relay that is woken for each commit is never full.
+_SHORTEST_TIDY_PAUSE = dt.timedelta(seconds=1)
 
 
 @attrs.define(eq=False, kw_only=True)
