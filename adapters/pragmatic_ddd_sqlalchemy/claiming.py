@@ -23,6 +23,7 @@ import attrs
 import sqlalchemy as sa
 
 from pragmatic_ddd.ports.outbox_message import ClaimedMessage
+from pragmatic_ddd_sqlalchemy.dead_letters import bury
 from pragmatic_ddd_sqlalchemy.dialects import IOutboxDialect
 from pragmatic_ddd_sqlalchemy.dialects.statements import Locked, LockedRow, aggregates_json
 from pragmatic_ddd_sqlalchemy.own_transactions import OwnTransactions
@@ -125,8 +126,7 @@ class Claiming:
             }
             for row_id, error in sorted(unreadable.items())
         ]
-        connection.execute(statements.mark_failed, {"batch": as_json(failed)})
-        connection.execute(statements.park_tail, {"batch": as_json(sorted(unreadable))})
+        bury(connection, statements, failed)
         for row_id, error in unreadable.items():
             aggregate = locked.aggregates[places[row_id]]
             _logger.error(

@@ -18,6 +18,7 @@ from pragmatic_ddd.ports.outbox_message import (
     StoredMessage,
 )
 from pragmatic_ddd_sqlalchemy.claiming import Claiming
+from pragmatic_ddd_sqlalchemy.dead_letters import bury
 from pragmatic_ddd_sqlalchemy.dialects import IOutboxDialect, outbox_dialect
 from pragmatic_ddd_sqlalchemy.dialects.statements import Inserted
 from pragmatic_ddd_sqlalchemy.engine import refuse_unprepared
@@ -124,18 +125,11 @@ class SqlAlchemyOutboxStore:
         )
 
     def mark_failed(self, failed: Sequence[FailedTry]) -> int:
+        if not failed:
+            return 0
         statements = self._dialect.statements
-        batch = as_json([_failure(one) for one in failed])
-        ids = as_json([one.claimed.id for one in failed])
-
-        def fail_and_park(connection: sa.Connection) -> int:
-            changed = connection.execute(statements.mark_failed, {"batch": batch}).rowcount
-            tail = connection.execute(statements.lock_tail, {"batch": ids}).scalars().all()
-            if tail:
-                connection.execute(statements.park, {"batch": as_json(sorted(tail))})
-            return changed
-
-        return self._own.write(fail_and_park) if failed else 0
+        failures = [_failure(one) for one in failed]
+        return self._own.write(lambda connection: bury(connection, statements, failures))
 
     def tidy(self) -> int:
         return self._maintenance.tidy()
