@@ -178,22 +178,25 @@ WHERE f.id = ANY (ARRAY({ids})) AND f.status = 'FAILED'
     AND o.status NOT IN ('SENT', 'SKIPPED') AND {waits}
 FOR UPDATE OF o SKIP LOCKED
 """,
+    # Both looked up once, whatever the planner takes the table's size to be.
     lock_newcomers="""
-SELECT o.id
-FROM (
+WITH due AS MATERIALIZED (
     SELECT d.id, d.aggregate_type, d.aggregate_id FROM {outbox} AS d
     WHERE d.status IN ('PENDING', 'PROCESSING') AND d.due_at <= (SELECT clock_timestamp())
     ORDER BY d.due_at, d.id LIMIT :limit
-) AS due
-JOIN {outbox} AS o ON o.id = due.id
-WHERE {waits} AND (
-    SELECT f.id FROM {outbox} AS f
-    WHERE f.aggregate_type = due.aggregate_type AND f.aggregate_id = due.aggregate_id
-        AND f.id < due.id AND f.status NOT IN ('SENT', 'SKIPPED')
-        AND (f.status <> 'PENDING' OR f.failures > 0 OR f.claim_token IS NOT NULL)
-        AND f.status = 'FAILED'
-    LIMIT 1
-) IS NOT NULL
+), stuck AS MATERIALIZED (
+    SELECT due.id FROM due
+    WHERE (
+        SELECT f.id FROM {outbox} AS f
+        WHERE f.aggregate_type = due.aggregate_type AND f.aggregate_id = due.aggregate_id
+            AND f.id < due.id AND f.status NOT IN ('SENT', 'SKIPPED')
+            AND (f.status <> 'PENDING' OR f.failures > 0 OR f.claim_token IS NOT NULL)
+            AND f.status = 'FAILED'
+        LIMIT 1
+    ) IS NOT NULL
+)
+SELECT o.id FROM {outbox} AS o
+WHERE o.id = ANY (ARRAY(SELECT stuck.id FROM stuck)) AND {waits}
 FOR UPDATE OF o SKIP LOCKED
 """,
     park="""

@@ -42,6 +42,7 @@ _FRAGMENTS = {
     "waits": "o.status = 'PENDING' AND o.claim_token IS NULL AND o.failures = 0",
 }
 
+# CASE, because AND would look for an older row in any case.
 _INSERT = """
 INSERT INTO {outbox} (message_id, aggregate_type, aggregate_id, aggregate_version, event_index,
     event_type, event_version, payload, headers, status, attempts, failures, due_at,
@@ -55,12 +56,12 @@ SELECT n.message_id, n.aggregate_type, n.aggregate_id, n.aggregate_version, n.ev
     CASE WHEN n.owned THEN {now} END,
     {now}
 FROM (
-    SELECT b.*, b.ownable AND (
+    SELECT b.*, CASE WHEN b.ownable THEN (
             SELECT p.id FROM {outbox} AS p
             WHERE p.aggregate_type = b.aggregate_type AND p.aggregate_id = b.aggregate_id
                 AND p.status NOT IN ('SENT', 'SKIPPED') AND p.claim_token IS NOT :claim_token
             LIMIT 1
-        ) IS NULL AS owned
+        ) IS NULL ELSE 0 END AS owned
     FROM (
         SELECT key AS place, json_extract(value, '$.ownable') AS ownable,
             json_extract(value, '$.message_id') AS message_id,
