@@ -4,7 +4,6 @@ import datetime as dt
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -50,10 +49,13 @@ class RocketMqEventManager:
     subscriber that succeeded is not called again because another one failed, as long as the
     event stays in this process.
 
-    Start it in the process that uses it, never before a fork, and never twice in one process
-    for the same consumer group. A service that consumes ends its ``main`` with
-    ``leave_process``: before librocketmq 2.2 a consumer cannot be shut down, keeps its queues
-    until the process ends, and the next member of the group waits up to a minute for them.
+    Start it in the process that uses it, never before a fork. All processes of a consumer group
+    must have subscribers for events of the same topics: the brokers divide a topic's queues among
+    all of them, also among those that do not want it. A new topic is found within 30 s.
+
+    A service that consumes ends its ``main`` with ``leave_process``: before librocketmq 2.2 a
+    consumer cannot be shut down, keeps its queues until the process ends, and the next member of
+    the group waits up to a minute for them.
 
     Attributes:
         config: How to reach the brokers.
@@ -238,10 +240,11 @@ class RocketMqEventManager:
         """
         resolved: list[str] = []
         for name, event_type in self._names.items():
-            is_former_name = name != event_type
-            for code in (None, *self._registry.of(event_type)):
-                with suppress(*([ConfigurationError] if is_former_name else [])):
-                    resolved.append(self.topics.resolve(name, subscriber=code))
+            try:
+                resolved += self._topics_of(name, event_type)
+            except ConfigurationError:
+                if name == event_type:  # a former name may have no topic any more
+                    raise
         if resolved and self.config.consumer_group is None:
             raise ConfigurationError(
                 ["rocketmq.consumer-group: needed where there are subscribers"]
@@ -250,6 +253,10 @@ class RocketMqEventManager:
             return [checked_topic(topic) for topic in dict.fromkeys(resolved)]
         except RefusedMessageError as error:
             raise ConfigurationError([str(error)]) from error
+
+    def _topics_of(self, name: str, event_type: str) -> list[str]:
+        codes = (None, *self._registry.of(event_type))
+        return [self.topics.resolve(name, subscriber=code) for code in codes]
 
     def _started_consumer(
         self, library: NativeLibrary, producer: NativeProducer, topics: Sequence[str]

@@ -7,11 +7,13 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 from pragmatic_ddd_rocketmq.errors import NotConfirmedError, NotSentError, RocketMqStartError
 from pragmatic_ddd_rocketmq.name_server import NameServers
+from pragmatic_ddd_rocketmq.native_library import LOG_FOLDER_VARIABLE
 from pragmatic_ddd_rocketmq.native_producer import NativeProducer
 from pragmatic_ddd_rocketmq.outgoing_message import LARGEST_BODY_BYTES
 from tests.adapters.rocketmq import child
@@ -156,6 +158,34 @@ def test_a_start_that_failed_may_be_repeated() -> None:
 
     assert producer.send(a_message(topic=unique("again"))).message_id
     assert producer.close(within=A_WHILE)
+
+
+def test_a_log_folder_that_cannot_be_written_is_named_with_the_setting(tmp_path: Path) -> None:
+    """The library writes log files by itself, and does not start where it cannot."""
+    file = tmp_path / "file"
+    file.touch()
+    result = child.run(
+        """
+        from pragmatic_ddd_rocketmq.native_library import load_native_library
+        from pragmatic_ddd_rocketmq.native_producer import NativeProducer
+        producer = NativeProducer(library=load_native_library(a_config().library_path),
+                                  name_servers=name_servers(), group="shop",
+                                  send_timeout=timedelta(seconds=3))
+        for _ in range(2):
+            try:
+                producer.start()
+            except Exception as error:
+                print(type(error).__name__, error)
+        print(producer.close(within=timedelta(seconds=1)))
+        """,
+        environment={LOG_FOLDER_VARIABLE: str(file / "logs")},
+    )
+
+    assert result.returncode == 0, result.stderr
+    if not result.stdout.startswith("True"):  # another build may write elsewhere
+        assert "RocketMqStartError" in result.stdout
+        assert "rocketmq.log-folder" in result.stdout
+    assert result.stdout.endswith("True\n")
 
 
 def test_without_a_name_server_nothing_is_sent_and_the_reason_says_so() -> None:
