@@ -31,6 +31,7 @@ from pragmatic_ddd.application.outbox.encoding import EventEncoding
 from pragmatic_ddd.application.outbox.recorder import OutboxRecorder
 from pragmatic_ddd.errors import UnitOfWorkError
 from pragmatic_ddd_sqlalchemy import recorder
+from pragmatic_ddd_sqlalchemy.engine import refuse_unsafe
 from pragmatic_ddd_sqlalchemy.outbox_session import OutboxSession
 from pragmatic_ddd_sqlalchemy.outbox_writer import IEagerPath, OutboxWriter
 from pragmatic_ddd_sqlalchemy.session_hook import SessionHook
@@ -61,11 +62,19 @@ class SqlAlchemyOutbox:
         store: The outbox. It has a sync engine of its own, also where sessions are async.
         encoding: How events are encoded.
         eager: Pushes what has been committed; ``None``: everything is the relay's.
+
+    Raises:
+        ConfigurationError: With ``eager``, the store's engine is one that another thread must
+            not share: a SQLite database in memory, or one connection for all.
     """
 
     store: SqlAlchemyOutboxStore
     encoding: EventEncoding
     eager: IEagerPath | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if self.eager is not None:
+            refuse_unsafe(self.store.engine)
 
     def attach(self, sessions: sessionmaker[Any] | IAsyncSessions) -> None:
         """Hook the sessions that a sessionmaker makes from now on.

@@ -12,8 +12,11 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.orm import sessionmaker
 
+from pragmatic_ddd.errors import ConfigurationError
 from pragmatic_ddd.ports import Reservation, StoredMessage
-from pragmatic_ddd_sqlalchemy.engine import create_sqlite_engine
+from pragmatic_ddd_sqlalchemy.engine import create_memory_engine, create_sqlite_engine
+from pragmatic_ddd_sqlalchemy.outbox import SqlAlchemyOutbox
+from pragmatic_ddd_sqlalchemy.store import SqlAlchemyOutboxStore
 from tests.adapters.sqlalchemy.databases import any_shop, shop
 from tests.adapters.sqlalchemy.models import Order
 from tests.adapters.sqlalchemy.shop import RecordingEagerPath, Shop
@@ -218,3 +221,12 @@ with shop.sessions.begin() as session:
         for table in (outbox, orders):
             assert connection.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar() == 1
     engine.dispose()
+
+
+def test_a_database_in_memory_gets_no_eager_path(shop: Shop) -> None:
+    store = SqlAlchemyOutboxStore(create_memory_engine())
+    encoding = shop.outbox.encoding
+
+    SqlAlchemyOutbox(store=store, encoding=encoding)
+    with pytest.raises(ConfigurationError, match="in memory"):
+        SqlAlchemyOutbox(store=store, encoding=encoding, eager=RecordingEagerPath())
