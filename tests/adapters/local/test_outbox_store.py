@@ -43,6 +43,18 @@ def test_successors_that_were_due_earlier_are_taken_in_order() -> None:
     assert len(claimed) == 3
 
 
+def test_what_waits_for_many_hours_is_not_taken_for_stranded() -> None:
+    store = InMemoryOutboxStore(SettableClock())
+    store.store([a_stored(a_payment(1)), a_stored(a_payment(2, of="2"))])
+    later, _ = store.claim_pending(batch_size=10, lease=300 * A_MINUTE)
+    assert store.tidy() == 0
+
+    store.retry_later(failed(later, retry_in=600 * A_MINUTE))
+
+    assert store.tidy() == 0
+    assert store.next_due_in() == 300 * A_MINUTE
+
+
 def test_a_message_that_failed_is_taken_again_before_its_successors() -> None:
     clock = SettableClock()
     store = InMemoryOutboxStore(clock)

@@ -114,6 +114,13 @@ def broker_away() -> OutboxRelay:
     return a_relay(AwayPublisher())
 
 
+def never_in_time() -> OutboxRelay:
+    publisher = TalkingPublisher()
+    relay = a_relay(publisher)
+    publisher.longest_call = dt.timedelta(hours=1)
+    return relay
+
+
 def cannot_start() -> RelayApplication:
     lifecycles = [TalkingLifecycle("a"), TalkingLifecycle("b", fails_to_start=True)]
     return RelayApplication(relay=a_relay(), lifecycles=lifecycles)

@@ -144,6 +144,16 @@ def test_once_fails_where_something_due_cannot_be_sent(start: Start) -> None:
     assert "the broker is away: what is due stays in the outbox" in process.logged()
 
 
+def test_once_does_not_turn_in_circles_where_no_send_would_end_within_its_lease(
+    start: Start,
+) -> None:
+    process = run(start, "never_in_time", "--once")
+
+    assert process.exit_code() == 1
+    assert process.said() == ["released 2"]
+    assert "2 messages are due and cannot be sent" in process.logged()
+
+
 def test_what_cannot_start_is_logged_and_what_was_started_is_shut_down(start: Start) -> None:
     process = run(start, "cannot_start")
 
