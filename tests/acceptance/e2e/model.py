@@ -23,15 +23,16 @@ class Order(AggregateRoot, name="e2e.order"):
             self.collect_event(OrderChanged(aggregate_id=self.id, step=self.steps))
 
 
-def map_order(metadata: sa.MetaData, table_name: str) -> sa.Table:
-    """Map the class to a table of this run's own."""
-    table = sa.Table(
-        table_name,
+def order_table(metadata: sa.MetaData, name: str) -> sa.Table:
+    return sa.Table(
+        name,
         metadata,
         sa.Column("id", sa.String(50), primary_key=True),
         sa.Column("version", sa.Integer, nullable=False),
         sa.Column("steps", sa.Integer, nullable=False),
         mysql_engine="InnoDB",
     )
-    registry(metadata=metadata).map_imperatively(Order, table, version_id_col=table.c.version)
-    return table
+
+
+def map_order(table: sa.Table) -> None:
+    registry().map_imperatively(Order, table, version_id_col=table.c.version)

@@ -11,7 +11,7 @@ import time
 from pragmatic_ddd.application.outbox.eager import EagerOutboxPublisher
 from pragmatic_ddd.errors import ConcurrencyError, OutboxStoreError
 from pragmatic_ddd_sqlalchemy import SqlAlchemyUnitsOfWork
-from tests.acceptance.e2e.model import Order, Probe
+from tests.acceptance.e2e.model import Order, Probe, map_order
 from tests.acceptance.e2e.part import EVENTS, ORDERS, PROBES, TRANSACTIONS, Part
 from tests.acceptance.e2e.tally import arrivals
 from tests.acceptance.e2e.wiring import Wiring
@@ -27,6 +27,7 @@ EVENTS_EACH = [
 def main() -> int:
     part = Part.of_this_process()
     wiring = Wiring.of(part)
+    map_order(wiring.orders)
     wiring.events.start()
     try:
         _wait_for_consumer(wiring, part)

@@ -23,7 +23,7 @@ from pragmatic_ddd_sqlalchemy import (
     create_sqlite_engine,
     outbox_table,
 )
-from tests.acceptance.e2e.model import OrderChanged, Probe, map_order
+from tests.acceptance.e2e.model import OrderChanged, Probe, order_table
 from tests.acceptance.e2e.part import Part
 
 CONFIG = OutboxRelayConfig(
@@ -41,6 +41,7 @@ class Wiring:
     Attributes:
         part: The part that it belongs to.
         engine: On the part's database.
+        orders: The part's table of orders.
         outbox: The part's outbox table.
         store: The outbox.
         encoding: How events are encoded.
@@ -50,6 +51,7 @@ class Wiring:
 
     part: Part
     engine: sa.Engine
+    orders: sa.Table
     outbox: sa.Table
     store: SqlAlchemyOutboxStore
     encoding: EventEncoding
@@ -61,13 +63,14 @@ class Wiring:
         engine = _engine(part.database_url)
         metadata = sa.MetaData()
         outbox = outbox_table(metadata, part.outbox_table)
-        map_order(metadata, part.order_table)
+        orders = order_table(metadata, part.order_table)
         event_types = EventTypeRegistry(Probe, OrderChanged)
         serializer = OrjsonEventSerializer(event_types)
         metrics = CountingMetrics()
         return cls(
             part=part,
             engine=engine,
+            orders=orders,
             outbox=outbox,
             store=SqlAlchemyOutboxStore(engine, outbox),
             encoding=EventEncoding(serializer=serializer),
