@@ -30,8 +30,11 @@ def _text_id(event: object, attribute: "attrs.Attribute[str]", value: object) ->
             f"{where} must be text, not {value!r}: pass str(id) of an integer or a UUID, and "
             f"collect_event_later() where the database has yet to give the id"
         )
-    if not value or len(value) > LONGEST_ID or not value.isprintable():
-        raise ValueError(f"{where} is {value!r}: 1 to {LONGEST_ID} printable characters")
+    # Some databases take "x" and "x " for the same key.
+    if not value or value != value.strip() or len(value) > LONGEST_ID or not value.isprintable():
+        raise ValueError(
+            f"{where} is {value!r}: 1 to {LONGEST_ID} printable characters, no space at its ends"
+        )
 
 
 def _aware(event: object, attribute: "attrs.Attribute[dt.datetime]", value: object) -> None:

@@ -139,7 +139,8 @@ class LaneDelivery:
         try:
             receipt = self._publish(claimed.message)
         except PragmaticError as error:
-            self._note_failure(claimed, error, outcome, final=not error.retryable)
+            counted = self._note_failure(claimed, error, outcome, final=not error.retryable)
+            self._log_failure(claimed, error, outcome, counted=counted)
             return False
         except BaseException as error:
             # Code of an adapter or a subscriber that breaks the port's contract, sys.exit()
@@ -163,13 +164,13 @@ class LaneDelivery:
 
     def _note_failure(
         self, claimed: ClaimedMessage, error: BaseException, outcome: Settlement, *, final: bool
-    ) -> None:
+    ) -> bool:
+        """Note the failure, and return whether it counts as an attempt."""
         message = claimed.message
         counted = final or self.health.failed(message.message_id, error)
-        text = _text_of(error)
         failed = FailedTry(
             claimed=claimed,
-            error=text,
+            error=_text_of(error),
             counted=counted,
             retry_in=self.backoff.delay(claimed.failures + 1),
         )
@@ -178,17 +179,25 @@ class LaneDelivery:
         else:
             outcome.failed.append(failed)
         self.metrics.publish_failed(message.event_type, self.path, counted=counted)
-        if counted and not outcome.dead:
-            _logger.warning(
-                "message %s (%s) of %s %s failed, attempt %d of %d: %s",
-                message.message_id,
-                message.event_type,
-                message.aggregate_type,
-                message.aggregate_id,
-                claimed.attempts + 1,
-                self.max_attempts,
-                text,
-            )
+        return counted
+
+    def _log_failure(
+        self, claimed: ClaimedMessage, error: Exception, outcome: Settlement, *, counted: bool
+    ) -> None:
+        """Log what nobody else does: a dead letter is logged as such, an outage once."""
+        if outcome.dead or (self.health.is_away and not counted):
+            return
+        message = claimed.message
+        _logger.warning(
+            "message %s (%s) of %s %s failed, %d of %d attempts are used up: %s",
+            message.message_id,
+            message.event_type,
+            message.aggregate_type,
+            message.aggregate_id,
+            claimed.attempts + counted,
+            self.max_attempts,
+            _text_of(error),
+        )
 
 
 def _text_of(error: BaseException) -> str:

@@ -102,7 +102,9 @@ def test_an_aggregate_id_is_text(aggregate_id: object) -> None:
         OrderPaid(aggregate_id=aggregate_id, total=Decimal(1))  # type: ignore[arg-type]  # the mistake
 
 
-@pytest.mark.parametrize("aggregate_id", ["", "a\0b", "a\nb", "\ud800", "x" * (LONGEST_ID + 1)])
+@pytest.mark.parametrize(
+    "aggregate_id", ["", "a\0b", "a\nb", "\ud800", "x" * (LONGEST_ID + 1), "a ", " a"]
+)
 def test_an_aggregate_id_is_short_and_printable(aggregate_id: str) -> None:
     with pytest.raises(ValueError, match=r"OrderPaid\.aggregate_id"):
         a_payment(aggregate_id)

@@ -15,6 +15,7 @@ from pragmatic_ddd.testing.faults import (
     ScriptedPublisher,
     Step,
     fails,
+    goes_unconfirmed,
     raises,
     rejects,
     returns,
@@ -236,9 +237,27 @@ def test_code_that_breaks_the_contract_fails_its_own_message_only(
 
     assert [one.claimed.id for one in outcome.failed] == [1]
     assert sent(outcome) == [2]
-    (record, _) = caplog.records
+    (record,) = caplog.records
     assert record.levelno == logging.ERROR
     assert record.exc_info, "with its traceback"
+
+
+def test_a_failure_that_does_not_count_is_logged_too_unless_it_is_an_outage(
+    delivery: LaneDelivery, publisher: ScriptedPublisher, caplog: pytest.LogCaptureFixture
+) -> None:
+    publisher.on("m1", goes_unconfirmed())
+
+    delivery.deliver([a_claim(1)], stopped=never)
+
+    (record,) = caplog.records
+    assert "m1" in record.getMessage()
+    assert "0 of 10 attempts are used up" in record.getMessage()
+    caplog.clear()
+    with publisher.always(unavailable()):
+        for number in range(2, 5):
+            delivery.deliver([a_claim(number)], stopped=never)
+    (record,) = caplog.records
+    assert "the broker is away" in record.getMessage()
 
 
 def test_ctrl_c_is_not_swallowed(delivery: LaneDelivery, publisher: ScriptedPublisher) -> None:
