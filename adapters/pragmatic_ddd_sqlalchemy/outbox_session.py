@@ -15,7 +15,8 @@ from sqlalchemy.orm.interfaces import ORMOption
 from pragmatic_ddd.domain import AggregateRoot
 from pragmatic_ddd.errors import UnitOfWorkError
 from pragmatic_ddd.ports import OutboxMessage
-from pragmatic_ddd_sqlalchemy.session_frames import FrameStack, State, Write
+from pragmatic_ddd_sqlalchemy.frame_stack import FrameStack
+from pragmatic_ddd_sqlalchemy.session_frames import State, Write
 
 T = TypeVar("T")
 

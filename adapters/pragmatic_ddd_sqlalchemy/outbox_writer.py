@@ -19,8 +19,9 @@ from pragmatic_ddd.application.outbox.encoding import EventEncoding
 from pragmatic_ddd.domain import AggregateRoot, DomainEvent
 from pragmatic_ddd.errors import UnitOfWorkError
 from pragmatic_ddd.ports import OutboxMessage, Reservation, StoredMessage
+from pragmatic_ddd_sqlalchemy.frame_stack import FrameStack
 from pragmatic_ddd_sqlalchemy.same_database import commits_each_statement, refuse_other_database
-from pragmatic_ddd_sqlalchemy.session_frames import FrameStack, State
+from pragmatic_ddd_sqlalchemy.session_frames import State
 from pragmatic_ddd_sqlalchemy.store import SqlAlchemyOutboxStore
 from pragmatic_ddd_sqlalchemy.versioned_writes import touch, version_key, version_of
 

@@ -1,24 +1,17 @@
-"""What the open transactions of a session have collected and written: frames on a stack.
+"""What one transaction or savepoint of a session has collected and written.
 
-    outermost transaction    frame ◀─┐
-      └─ savepoint           frame ──┘ released: joins the frame below; rolled back: undone
-           └─ savepoint      frame
-
-A frame exists for the outermost transaction and for each savepoint in it. When the outermost
-transaction ends the whole stack is gone, so nothing leaks into the next one.
+A frame knows only what happened in it; the stack of them is the whole transaction.
 """
 
-from collections.abc import Iterator
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
 import attrs
 from sqlalchemy import Connection
 from sqlalchemy.orm import InstanceState, SessionTransaction
-from sqlalchemy.orm.attributes import instance_state
 
 from pragmatic_ddd.domain import AggregateRoot, DomainEvent
-from pragmatic_ddd.ports import OutboxMessage, Reservation, StoredMessage
+from pragmatic_ddd.ports import OutboxMessage
 
 State = InstanceState[Any]  # of whatever class is mapped
 
@@ -93,144 +86,3 @@ class Frame:
         self.inserted.update(released.inserted)
         self.records += released.records
         self.carried |= released.carried
-
-
-@attrs.define(eq=False)
-class FrameStack:
-    """One outermost transaction of a session, with the savepoints that are open in it.
-
-    Attributes:
-        frames: The outermost first.
-        pins: Aggregates that have collected events in it.
-        unwritten: Those of them whose row it has yet to write under its version check.
-        is_committed: Whether the innermost transaction has just been committed or released.
-        is_sealed: Whether its events have been written to the outbox.
-        stored: The rows written to the outbox.
-        reservation: What the eager path has reserved for them.
-        is_joined: Whether somebody else commits: the session is bound to a connection.
-    """
-
-    frames: list[Frame] = attrs.field(factory=list)
-    pins: dict[State, Pin] = attrs.field(factory=dict)
-    unwritten: dict[State, Pin] = attrs.field(factory=dict)
-    is_committed: bool = False
-    is_sealed: bool = False
-    stored: list[StoredMessage] = attrs.field(factory=list)
-    reservation: Reservation | None = None
-    is_joined: bool = False
-
-    @property
-    def top(self) -> Frame:
-        """The frame of the innermost open transaction."""
-        return self.frames[-1]
-
-    def push(self, transaction: SessionTransaction) -> None:
-        """Open a frame."""
-        self.frames.append(Frame(transaction))
-
-    def pop(self) -> None:
-        """End the innermost savepoint: into the frame below when it was released, else undone."""
-        frame = self.frames.pop()
-        if self.is_committed:
-            self.top.absorb(frame)
-        else:
-            self._undo(frame)
-        self.is_committed = False
-
-    def pin(self, aggregate: AggregateRoot, *, mark: int) -> None:
-        """Keep an aggregate until the transaction ends; ``mark``: how many events to go back to."""
-        state = instance_state(aggregate)
-        pin = self.pins.setdefault(state, Pin(aggregate))
-        pin.left_with = None
-        self.top.marks.setdefault(state, mark)
-        if self.write_of(state) is None:
-            self.unwritten[state] = pin
-
-    def unpin(self, state: State) -> None:
-        """Let an aggregate go, with its events."""
-        self.pins.pop(state, None)
-        self.unwritten.pop(state, None)
-        for frame in self.frames:
-            frame.marks.pop(state, None)
-
-    def leave(self, state: State) -> None:
-        """Note that an aggregate leaves the session: what was not written goes with it."""
-        pin = self.pins.get(state)
-        write = self.write_of(state)
-        if pin is None:
-            return
-        if write is None:
-            self.unpin(state)
-        else:
-            raised = len(pin.aggregate.triggered_events)
-            pin.left_with = write.event_count if state.modified else raised
-
-    def note_write(self, state: State, write: Write, *, is_new: bool) -> None:
-        """Note that an aggregate's row has been written under its version check."""
-        self.unwritten.pop(state, None)
-        self.top.writes[state] = write
-        if is_new:
-            self.top.inserted.add(state)
-
-    def write_of(self, state: State) -> Write | None:
-        """Return the last versioned write of an aggregate in this transaction."""
-        for frame in reversed(self.frames):
-            if state in frame.writes:
-                return frame.writes[state]
-        return None
-
-    def carried_from(self, given: AggregateRoot) -> int:
-        """Return how many events of an instance its merged copy has taken over."""
-        state = instance_state(given)
-        counts = [frame.carried[state][1] for frame in self.frames if state in frame.carried]
-        return max(counts, default=0)
-
-    def pins_with_events(self) -> Iterator[tuple[State, Pin]]:
-        """Iterate over the aggregates whose events this transaction has to store."""
-        for state, pin in list(self.pins.items()):
-            is_saved = state.key is not None or self.write_of(state) is not None
-            if is_saved and pin.event_count:
-                yield state, pin
-
-    def note_commit(self) -> None:
-        """Note a commit or release; after the outermost one, aggregates forget what is stored."""
-        self.is_committed = True
-        if len(self.frames) == 1:
-            self._forget_stored_events()
-
-    def drop_events(self) -> None:
-        """Undo everything: loaded aggregates lose their events, new ones keep them."""
-        for state, pin in self.pins.items():
-            if state not in self.top.inserted:
-                drop_first(pin.aggregate, pin.event_count)
-
-    def _forget_stored_events(self) -> None:
-        for pin in self.pins.values():
-            drop_first(pin.aggregate, len(pin.built))
-        for given, count in self.top.carried.values():
-            drop_first(given, count)
-
-    def _undo(self, frame: Frame) -> None:
-        for state, mark in frame.marks.items():
-            if state not in frame.inserted:
-                self.pins[state].aggregate.triggered_events.cut_back(mark)
-            if not any(state in below.marks for below in self.frames):
-                self.unpin(state)
-        for state in frame.writes:
-            self._miss_write(state)
-
-    def _miss_write(self, state: State) -> None:
-        """Have an aggregate written again whose write is undone, if it is still here."""
-        pin = self.pins.get(state)
-        if pin is None or self.write_of(state) is not None:
-            return
-        if pin.left_with is None:
-            self.unwritten[state] = pin
-        else:
-            self.unpin(state)
-
-
-def drop_first(aggregate: AggregateRoot, count: int) -> None:
-    """Remove an aggregate's first ``count`` events."""
-    events = aggregate.triggered_events
-    events.reset(events.mark()[count:])

@@ -7,6 +7,7 @@
 
 ``before_commit`` and ``after_commit`` also fire when a savepoint is released, and neither of
 them, nor ``after_rollback``, fires when a session is closed. ``after_transaction_end`` always does.
+With savepoints open, ``before_commit`` does not tell which of the transactions is committed.
 """
 
 from typing import cast
@@ -49,14 +50,22 @@ class SessionHook:
         event.listen(sessions, "after_transaction_end", self._end)
 
     def _write(self, session: Session) -> None:
-        work = _work(session)
-        # Releasing a savepoint is not a commit.
-        if work.stack is not None and not session.in_nested_transaction():
-            self.writer.write(session, work.stack)
+        stack = _work(session).stack
+        if stack is None:
+            return
+        if session.in_nested_transaction():
+            # Releasing a savepoint is no commit. But it may be the outermost one, which releases
+            # what is still open first: that shows when it has done so.
+            stack.begin_commit()
+        else:
+            self.writer.write(session, stack)
 
     def _end(self, session: Session, transaction: SessionTransaction) -> None:
-        stack = _work(session).end(transaction)
+        work = _work(session)
+        stack = work.end(transaction)
         if stack is None:
+            if work.stack is not None and work.stack.take_up_commit():
+                self.writer.write(session, work.stack)
             return
         if not stack.is_committed:
             stack.drop_events()

@@ -1,8 +1,9 @@
 """Savepoints: released they are part of the transaction, rolled back they never happened."""
 
 import pytest
+from sqlalchemy import event
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.orm import sessionmaker
+from sqlalchemy.orm import Session, sessionmaker
 
 from tests.adapters.sqlalchemy.databases import any_shop, shop
 from tests.adapters.sqlalchemy.models import Happened, Order, Ticket
@@ -259,6 +260,72 @@ def test_a_commit_while_a_savepoint_is_open_commits_everything_once(any_shop: Sh
 
     assert any_shop.places()[1:] == [("order.paid", "o1", 2, 0), ("order.placed", "o2", 1, 0)]
     assert len(any_shop.eager.announced) == 1
+
+
+def test_the_end_of_a_block_with_savepoints_still_open_stores_the_events(any_shop: Shop) -> None:
+    any_shop.place("o1")
+    with any_shop.sessions.begin() as session:
+        session.begin_nested()
+        session.get_one(Order, "o1").pay()
+        session.begin_nested()
+        session.add(Order.place("o2"))
+
+    assert any_shop.places()[1:] == [("order.paid", "o1", 2, 0), ("order.placed", "o2", 1, 0)]
+    assert len(any_shop.eager.announced) == 1
+
+
+def test_releasing_a_savepoint_with_another_open_in_it_stores_nothing_yet(shop: Shop) -> None:
+    shop.place("o1")
+    with shop.sessions.begin() as session:
+        outer = session.begin_nested()
+        session.begin_nested()
+        order = session.get_one(Order, "o1")
+        order.pay()
+        outer.commit()
+        order.say_paid()
+
+    assert shop.places()[1:] == [("order.paid", "o1", 2, 0), ("order.paid", "o1", 2, 1)]
+
+
+def test_a_release_that_a_listener_has_stopped_is_not_taken_for_a_commit(shop: Shop) -> None:
+    def stop(session: Session) -> None:
+        if session.in_nested_transaction():
+            raise RuntimeError("not now")
+
+    shop.place("o1")
+    event.listen(shop.sessions, "before_commit", stop)
+    with shop.sessions.begin() as session:
+        order = session.get_one(Order, "o1")
+        order.pay()
+        savepoint = session.begin_nested()
+        with pytest.raises(RuntimeError, match="not now"):
+            savepoint.commit()
+        savepoint.rollback()
+        event.remove(shop.sessions, "before_commit", stop)
+        session.begin_nested().commit()
+        order.say_paid()
+
+    assert shop.places()[1:] == [("order.paid", "o1", 2, 0), ("order.paid", "o1", 2, 1)]
+
+
+def test_a_savepoint_rolled_back_while_an_open_one_is_committed_changes_nothing(
+    shop: Shop,
+) -> None:
+    tried: list[Session] = []
+
+    def try_something(session: Session, *_: object) -> None:
+        if not tried:
+            tried.append(session)
+            session.begin_nested().rollback()
+
+    shop.place("o1")
+    with shop.sessions.begin() as session:
+        session.begin_nested()
+        session.get_one(Order, "o1").pay()
+        event.listen(session, "before_flush", try_something)
+
+    assert tried
+    assert shop.rows() == ["order.placed", "order.paid"]
 
 
 def test_a_rollback_while_a_savepoint_is_open_undoes_everything(shop: Shop) -> None:
