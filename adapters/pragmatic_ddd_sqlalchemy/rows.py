@@ -101,7 +101,7 @@ def message_of(values: Sequence[Any]) -> OutboxMessage:
         event_index=event_index,
         event_type=event_type,
         event_version=event_version,
-        payload=payload.encode(),
+        payload=_bytes_of(payload),
         headers=_headers_of(headers),
     )
 
@@ -166,8 +166,18 @@ def _checked_key(message: OutboxMessage, key: str) -> str:
     return value
 
 
+def _bytes_of(payload: object) -> bytes:
+    if not isinstance(payload, str):
+        # SQLite keeps whatever it is given.
+        raise ValueError(f"payload is {type(payload).__name__}")  # noqa: TRY004  # of the row
+    return payload.encode()
+
+
 def _headers_of(text: str) -> dict[str, str]:
-    headers = json.loads(text)
+    try:
+        headers = json.loads(text)
+    except RecursionError as error:
+        raise ValueError(str(error)) from error
     if not isinstance(headers, dict) or not all(isinstance(one, str) for one in headers.values()):
         raise ValueError(f"headers {text[:100]!r}: a JSON object of strings")
     return headers

@@ -33,7 +33,7 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OutboxD
         yield database
 
 
-def _spoil(database: OutboxDatabase, message_id: str, **columns: str) -> None:
+def _spoil(database: OutboxDatabase, message_id: str, **columns: object) -> None:
     table = database.table
     with database.engine.begin() as connection:
         connection.execute(
@@ -48,7 +48,15 @@ def _send(store: SqlAlchemyOutboxStore) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "columns", [{"headers": "{"}, {"headers": "[]"}, {"headers": '{"a":1}'}, {"payload": ""}]
+    "columns",
+    [
+        {"headers": "{"},
+        {"headers": "[]"},
+        {"headers": '{"a":1}'},
+        {"headers": "[" * 100_000},
+        {"payload": ""},
+    ],
+    ids=["cut off", "no object", "no text", "too deep", "empty"],
 )
 def test_a_row_that_cannot_be_read_blocks_its_aggregate_and_nothing_else(
     database: OutboxDatabase, columns: dict[str, str], caplog: pytest.LogCaptureFixture
@@ -70,6 +78,18 @@ def test_a_row_that_cannot_be_read_blocks_its_aggregate_and_nothing_else(
     _spoil(database, "a2", headers="{}", payload="{}")
     store.replay(["a2"])
     assert _send(store) == ["a2", "a3"]
+
+
+def test_a_payload_that_is_no_text_cannot_be_read(tmp_path: Path) -> None:
+    with outbox_database(sqlite_engine(tmp_path)) as database:  # others hold only text there
+        store = database.store()
+        store.store([a_message("a1", of="a"), a_message("b1", of="b")])
+        _spoil(database, "a1", payload=sa.text("x'7b7d'"))
+
+        assert _send(store) == ["b1"]
+
+        (dead,) = store.list_failed()
+        assert dead.message.message_id == "a1"
 
 
 def test_behind_an_unreadable_row_the_claim_looks_again(database: OutboxDatabase) -> None:
