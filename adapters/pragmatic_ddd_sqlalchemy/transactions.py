@@ -6,6 +6,7 @@ from typing import TypeVar
 
 import attrs
 import sqlalchemy as sa
+from sqlalchemy.exc import SQLAlchemyError
 
 from pragmatic_ddd.errors import UnitOfWorkError
 from pragmatic_ddd_sqlalchemy.engine import refuse_unprepared
@@ -74,12 +75,12 @@ class SqlAlchemyTransactionOperations:
         try:
             result = work()
         except BaseException:
-            transaction.rollback()
+            _roll_back(connection, transaction)
             raise
         finally:
             self._thread.current = None
         if opened.rollback_only:
-            transaction.rollback()
+            _roll_back(connection, transaction)
             raise UnitOfWorkError(
                 "work that had joined this transaction has failed: all of it is rolled back"
             )
@@ -90,3 +91,11 @@ class SqlAlchemyTransactionOperations:
     def _current(self) -> _Open | None:
         current: _Open | None = getattr(self._thread, "current", None)
         return current
+
+
+def _roll_back(connection: sa.Connection, transaction: sa.RootTransaction) -> None:
+    try:
+        transaction.rollback()
+    except SQLAlchemyError:
+        # The connection is lost, and the server rolls back by itself: never pool it again.
+        connection.invalidate()

@@ -107,6 +107,24 @@ def test_every_connection_goes_back(transactions: SqlAlchemyTransactionOperation
     assert pool.checkedout() == 0
 
 
+def test_a_rollback_that_fails_hides_nothing_and_pools_no_broken_connection(
+    transactions: SqlAlchemyTransactionOperations,
+) -> None:
+    def refuse(_: object) -> None:
+        raise sa.exc.OperationalError("ROLLBACK", None, ConnectionResetError())
+
+    def fail() -> None:
+        transactions.connection.execute(INSERT)
+        sa.event.listen(transactions.engine, "rollback", refuse, once=True)
+        raise WorkError
+
+    with pytest.raises(WorkError):
+        transactions.execute(fail)
+
+    assert _count(transactions) == 0
+    assert not transactions.is_active
+
+
 def test_a_database_that_is_away_is_a_store_error() -> None:
     engine = sa.create_engine("postgresql+psycopg://nobody@127.0.0.1:1/nothing")
     transactions = SqlAlchemyTransactionOperations(engine)
