@@ -4,6 +4,7 @@
 """
 
 import contextlib
+import ctypes.util
 import functools
 import json
 import os
@@ -82,7 +83,13 @@ def _mariadb_answers() -> bool:
 
 
 def _rocketmq_answers() -> bool:
-    """Ask the name server for its brokers, and connect to the first one."""
+    """Ask the name server for its brokers, and connect to the first one.
+
+    Without the native client library, which `make services` provides too, nobody here would
+    hear the answer.
+    """
+    if rocketmq_library() is None and ctypes.util.find_library("rocketmq") is None:
+        return False
     get_broker_cluster_info = 106
     header = json.dumps(
         {"code": get_broker_cluster_info, "language": "JAVA", "version": 0, "opaque": 1, "flag": 0}
