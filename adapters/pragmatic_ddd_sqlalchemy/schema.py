@@ -15,6 +15,7 @@ from sqlalchemy.exc import NoSuchTableError
 
 from pragmatic_ddd.errors import OutboxSchemaError
 from pragmatic_ddd_sqlalchemy.dialects import outbox_dialect
+from pragmatic_ddd_sqlalchemy.engine import READ_ONLY
 from pragmatic_ddd_sqlalchemy.errors import translated
 from pragmatic_ddd_sqlalchemy.schema_catalogs import catalog_of
 from pragmatic_ddd_sqlalchemy.schema_expressions import same_expression
@@ -52,7 +53,7 @@ def validate_schema(engine: sa.Engine, table: sa.Table = outbox_message) -> None
         OutboxSchemaError: Something is missing or different; names all of it at once.
         OutboxStoreError: The database could not be asked.
     """
-    with translated(), engine.connect() as connection:
+    with translated(), engine.execution_options(**READ_ONLY).connect() as connection:
         dialect = outbox_dialect(table, connection.dialect)
         if not dialect.serves(connection.dialect):
             version = ".".join(map(str, connection.dialect.server_version_info or ()))

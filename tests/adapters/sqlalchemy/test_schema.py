@@ -1,5 +1,6 @@
 """A live table that is not what the outbox needs is refused, with all that is wrong."""
 
+import datetime as dt
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import sqlalchemy as sa
 
 from pragmatic_ddd.errors import OutboxSchemaError, OutboxStoreError
 from pragmatic_ddd.testing.messages import A_MINUTE
+from pragmatic_ddd_sqlalchemy.engine import create_sqlite_engine
 from pragmatic_ddd_sqlalchemy.schema import validate_schema
 from pragmatic_ddd_sqlalchemy.schema_expressions import same_expression
 from pragmatic_ddd_sqlalchemy.table import DUE, HINDERED
@@ -149,6 +151,12 @@ def test_a_connection_that_cannot_say_everything_is_refused(mariadb: OutboxDatab
     with pytest.raises(OutboxSchemaError, match="put charset=utf8mb4 into the URL"):
         validate_schema(engine, mariadb.table)
     engine.dispose()
+
+
+def test_on_sqlite_looking_waits_for_no_writer(tmp_path: Path) -> None:
+    engine = create_sqlite_engine(tmp_path / "outbox.db", busy_timeout=dt.timedelta())
+    with outbox_database(engine) as database, engine.begin():
+        validate_schema(engine, database.table)
 
 
 def test_sqlite_without_autoincrement_is_refused(tmp_path: Path) -> None:
