@@ -25,7 +25,7 @@ import sqlalchemy as sa
 from pragmatic_ddd.ports.outbox_message import ClaimedMessage
 from pragmatic_ddd_sqlalchemy.dead_letters import bury
 from pragmatic_ddd_sqlalchemy.dialects import IOutboxDialect
-from pragmatic_ddd_sqlalchemy.dialects.statements import Locked, LockedRow, aggregates_json
+from pragmatic_ddd_sqlalchemy.dialects.locked import Locked, LockedRow, aggregates_json
 from pragmatic_ddd_sqlalchemy.own_transactions import OwnTransactions
 from pragmatic_ddd_sqlalchemy.rows import as_json, claimed_of, shortened
 from pragmatic_ddd_sqlalchemy.table import LONGEST_ERROR

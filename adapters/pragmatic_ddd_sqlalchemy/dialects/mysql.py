@@ -16,13 +16,11 @@ import attrs
 import sqlalchemy as sa
 
 from pragmatic_ddd.ports.outbox_message import Reservation
+from pragmatic_ddd_sqlalchemy.dialects.locked import Locked, LockedRow, aggregates_json
 from pragmatic_ddd_sqlalchemy.dialects.mysql_insert import MySqlInsert, is_mariadb
 from pragmatic_ddd_sqlalchemy.dialects.statements import (
     Inserted,
-    Locked,
-    LockedRow,
     Statements,
-    aggregates_json,
     named,
     names_of,
     prepared,

@@ -12,15 +12,14 @@ import attrs
 import sqlalchemy as sa
 
 from pragmatic_ddd.ports.outbox_message import Reservation
+from pragmatic_ddd_sqlalchemy.dialects.locked import Locked, take_parameters
 from pragmatic_ddd_sqlalchemy.dialects.statements import (
     Inserted,
-    Locked,
     Statements,
     insert_parameters,
     named,
     names_of,
     prepared,
-    take_parameters,
 )
 from pragmatic_ddd_sqlalchemy.rows import Row
 

@@ -1,0 +1,102 @@
+"""Rows that a claim has locked, sorted by aggregate: what is verified before they are taken."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
+
+import attrs
+
+from pragmatic_ddd_sqlalchemy.rows import Row, as_json
+
+
+class LockedRow(NamedTuple):
+    """A row that the open transaction has locked.
+
+    Attributes:
+        id: The row.
+        aggregate_type: With ``aggregate_id``, whose.
+        due_at: When it was due, as the database has said it.
+        lapsed: Whether its owner has let its lease end.
+        claimed: ``CLAIMED_COLUMNS``, where the marking statement cannot return them.
+    """
+
+    id: int
+    aggregate_type: str
+    aggregate_id: str
+    due_at: Any
+    lapsed: bool
+    claimed: Row
+
+
+class LockedAggregate(NamedTuple):
+    """An aggregate of which rows are locked.
+
+    Attributes:
+        aggregate_type: With ``aggregate_id``, which one.
+        top: Its highest locked row.
+        due_at: When the first of its locked rows was due.
+    """
+
+    aggregate_type: str
+    aggregate_id: str
+    top: int
+    due_at: Any
+
+
+@attrs.frozen(kw_only=True)
+class Locked:
+    """Rows that the open transaction has locked.
+
+    Attributes:
+        rows: The rows.
+        aggregates: Those that the rows belong to.
+        places: For each row, where its aggregate stands in ``aggregates``.
+    """
+
+    rows: Sequence[LockedRow]
+    aggregates: Sequence[LockedAggregate]
+    places: Sequence[int]
+
+    @classmethod
+    def of(cls, rows: Sequence[LockedRow]) -> Self:
+        """Sort rows by aggregate."""
+        by_aggregate: dict[tuple[str, str], list[LockedRow]] = {}
+        for row in rows:
+            by_aggregate.setdefault((row.aggregate_type, row.aggregate_id), []).append(row)
+        place_of = {aggregate: place for place, aggregate in enumerate(by_aggregate)}
+        return cls(
+            rows=rows,
+            aggregates=[
+                LockedAggregate(
+                    *aggregate, max(row.id for row in own), min(row.due_at for row in own)
+                )
+                for aggregate, own in by_aggregate.items()
+            ],
+            places=[place_of[row.aggregate_type, row.aggregate_id] for row in rows],
+        )
+
+
+def take_parameters(locked: Locked, claim_token: str, lease_seconds: float) -> dict[str, object]:
+    """Return what the statement takes that verifies and marks in one."""
+    placed = zip(locked.rows, locked.places, strict=True)
+    return {
+        "batch": as_json([{"id": row.id, "place": place} for row, place in placed]),
+        "aggregates": aggregates_json(locked),
+        "claim_token": claim_token,
+        "lease": lease_seconds,
+    }
+
+
+def aggregates_json(locked: Locked) -> str:
+    """Return the locked aggregates, each with its place, as one parameter."""
+    return as_json(
+        [
+            {
+                "place": place,
+                "aggregate_type": aggregate.aggregate_type,
+                "aggregate_id": aggregate.aggregate_id,
+                "top": aggregate.top,
+                "due_at": str(aggregate.due_at),
+            }
+            for place, aggregate in enumerate(locked.aggregates)
+        ]
+    )
