@@ -33,8 +33,10 @@ def create_sqlite_engine(
         **options: Whatever else ``sqlalchemy.create_engine`` takes.
 
     Raises:
-        ConfigurationError: The path names no file but a database in memory.
+        ConfigurationError: The path names no file but a database in memory, or is a URL.
     """
+    if str(path).startswith("sqlite:"):
+        raise _refusal(f"{str(path)!r} is a URL: give the path of the file, such as 'shop.db'")
     engine = sa.create_engine(sa.URL.create("sqlite", database=str(path)), **options)
     if _is_in_memory(engine):
         raise _refusal(f"{str(path)!r} is a database in memory: ask create_memory_engine()")

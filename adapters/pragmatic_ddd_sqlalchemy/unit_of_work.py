@@ -107,6 +107,8 @@ class SqlAlchemyUnitsOfWork:
     sessions: sessionmaker[Any]  # of whatever session class
 
     def __attrs_post_init__(self) -> None:
+        if not issubclass(self.sessions.class_, Session):
+            raise UnitOfWorkError(_NOT_SYNC)
         if not issubclass(self.sessions.class_, OutboxSession):
             raise UnitOfWorkError(_NOT_ATTACHED)
 
@@ -115,4 +117,5 @@ class SqlAlchemyUnitsOfWork:
         return SqlAlchemyUnitOfWork(self.sessions())
 
 
+_NOT_SYNC = "units of work are made of sync sessions: with an AsyncSession, use it by itself"
 _NOT_ATTACHED = "no outbox is attached to this sessionmaker: call SqlAlchemyOutbox.attach() first"

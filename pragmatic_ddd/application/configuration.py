@@ -133,9 +133,12 @@ def bind(config_type: type[ConfigT], source: IConfigurationSource, *, prefix: st
     types = get_type_hints(config_type)
     for field in attrs.fields(config_type):
         key = f"{prefix}.{field.name.replace('_', '-')}"
-        text = source.get(key)
-        if text is None:
+        setting: object = source.get(key)
+        if setting is None:
+            if field.default is attrs.NOTHING:
+                problems.append(f"{key} must be set")
             continue
+        text = str(setting)  # a file may have given a number
         try:
             value = _reader(types[field.name], key)(text)
             if field.validator is not None:

@@ -17,7 +17,11 @@ _LONGEST = dt.timedelta(hours=1)
 
 
 def _duration(default: dt.timedelta, longest: dt.timedelta = _LONGEST) -> dt.timedelta:
-    checks = [validators.gt(_NOTHING), validators.le(longest)]
+    checks = [
+        validators.instance_of(dt.timedelta),
+        validators.gt(_NOTHING),
+        validators.le(longest),
+    ]
     field: dt.timedelta = attrs.field(default=default, validator=checks)
     return field
 

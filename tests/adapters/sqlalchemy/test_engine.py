@@ -160,3 +160,8 @@ def test_one_connection_for_all_threads_is_refused() -> None:
 
     with pytest.raises(ConfigurationError, match="StaticPool"):
         refuse_unsafe(engine)
+
+
+def test_a_url_is_not_taken_for_a_path() -> None:
+    with pytest.raises(ConfigurationError, match="give the path"):
+        create_sqlite_engine("sqlite:///shop.db")

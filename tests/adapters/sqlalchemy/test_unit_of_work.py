@@ -1,7 +1,10 @@
 """What only the unit of work on SQLAlchemy does; the rest is in the contract."""
 
+from typing import Any
+
 import pytest
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import async_sessionmaker
 from sqlalchemy.orm import Session, sessionmaker
 
 from pragmatic_ddd.errors import (
@@ -199,3 +202,11 @@ def test_the_connection_is_given_back_at_the_end(any_shop: Shop) -> None:
         assert work.session.get(Order, "o1") is None
 
     assert any_shop.engine.pool.checkedout() == 0  # type: ignore[attr-defined]  # a QueuePool
+
+
+def test_async_sessions_make_no_units_of_work(shop: Shop) -> None:
+    sessions: Any = async_sessionmaker()
+    shop.new_outbox().attach(sessions)
+
+    with pytest.raises(UnitOfWorkError, match="AsyncSession"):
+        SqlAlchemyUnitsOfWork(sessions)

@@ -1,4 +1,5 @@
 import datetime as dt
+from typing import Any
 
 import attrs
 import pytest
@@ -10,6 +11,7 @@ from pragmatic_ddd.application.configuration import (
     bind,
     duration,
 )
+from pragmatic_ddd.application.outbox import OutboxRelayConfig
 from pragmatic_ddd.errors import ConfigurationError
 
 
@@ -147,7 +149,7 @@ def test_a_required_setting_that_is_missing_is_named() -> None:
     class Broker:
         address: str
 
-    with pytest.raises(ConfigurationError, match=r"broker: .*address"):
+    with pytest.raises(ConfigurationError, match=r"^broker\.address must be set$"):
         bind(Broker, MappingConfigurationSource({}), prefix="broker")
 
 
@@ -158,6 +160,23 @@ def test_a_field_that_no_setting_can_have_is_a_mistake_of_the_program() -> None:
 
     with pytest.raises(TypeError, match=r"odd\.parts"):
         bind(Odd, MappingConfigurationSource({"odd.parts": "a"}), prefix="odd")
+
+
+def test_a_number_from_a_file_is_read_like_its_text() -> None:
+    settings: dict[str, Any] = {"outbox.batch-size": 5, "outbox.poll-interval": 5}
+
+    with pytest.raises(ConfigurationError, match=r"^outbox\.poll-interval = '5': a duration"):
+        bind(OutboxRelayConfig, MappingConfigurationSource(settings), prefix="outbox")
+    del settings["outbox.poll-interval"]
+    config = bind(OutboxRelayConfig, MappingConfigurationSource(settings), prefix="outbox")
+    assert config.batch_size == 5
+
+
+def test_a_duration_is_no_number() -> None:
+    seconds: Any = 1
+
+    with pytest.raises(TypeError, match="poll_interval"):
+        OutboxRelayConfig(poll_interval=seconds)
 
 
 def test_the_environment_spells_a_key_in_capitals(monkeypatch: pytest.MonkeyPatch) -> None:
