@@ -150,7 +150,14 @@ class EagerOutboxPublisher:
             deadline = time.monotonic() + self.publisher.longest_call.total_seconds() + 1.0
             for thread in threads:
                 thread.join(max(0.0, deadline - time.monotonic()))
-        return not any(thread.is_alive() for thread in threads)
+        is_hanging = any(thread.is_alive() for thread in threads)
+        if is_hanging and not was_shut_down:
+            _logger.warning(
+                "eager publisher ends, but a call to the event manager has not: it lasts longer "
+                "than %s, and its row comes back when its grace is over",
+                self.publisher.longest_call,
+            )
+        return not is_hanging
 
     def __enter__(self) -> Self:
         return self

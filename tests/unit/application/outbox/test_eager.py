@@ -774,6 +774,7 @@ def test_shutdown_gives_the_rest_back_and_says_so_when_a_publish_hangs(
     store: WatchedStore,
     publisher: ScriptedPublisher,
     gate: threading.Event,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     publisher.longest_call = seconds(0.01)
     eager = make_eager(workers=1, shutdown_timeout=0.01)
@@ -786,6 +787,7 @@ def test_shutdown_gives_the_rest_back_and_says_so_when_a_publish_hangs(
     assert store.names().count("release") == 1
     assert len(store.claim_pending(batch_size=9, lease=DEADLINE)) == 2
     assert not eager.shutdown(), "nor does the second call wait for it"
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
 
 
 def test_shutdown_is_bounded_while_the_outbox_is_away(
