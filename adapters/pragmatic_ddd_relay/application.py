@@ -7,8 +7,9 @@ from operator import attrgetter
 import attrs
 
 from pragmatic_ddd.application.outbox import OutboxRelay
-from pragmatic_ddd.errors import ConfigurationError
+from pragmatic_ddd.errors import ConfigurationError, PragmaticError
 from pragmatic_ddd.ports import ILifecycle
+from pragmatic_ddd_relay.sentences import sentence
 
 
 def _as_tuple(lifecycles: Iterable[ILifecycle]) -> tuple[ILifecycle, ...]:
@@ -45,8 +46,8 @@ def load_application(text: str) -> RelayApplication:
 
     Raises:
         ConfigurationError: The text is no ``module:factory``, the module cannot be imported, it
-            has no such factory, or that raises or returns something else; ``__cause__`` says
-            what was raised.
+            has no such factory, or that raises or returns something else; ``__cause__`` is what
+            the module or the factory raised, if it was that.
     """
     module, colon, name = text.partition(":")
     if not colon or not all(part.isidentifier() for part in [*module.split("."), *name.split(".")]):
@@ -62,27 +63,35 @@ def load_application(text: str) -> RelayApplication:
 def _find(text: str, module: str, name: str) -> Callable[[], object]:
     try:
         imported = importlib.import_module(module)
+    except PragmaticError as error:
+        raise _problem(text, sentence(error)) from error
+    except ModuleNotFoundError as error:
+        cause = None if _is_missing(module, error) else error
+        raise _problem(text, f"cannot import {module}: {sentence(error)}") from cause
     except (Exception, SystemExit) as error:
-        raise _problem(text, f"cannot import {module}: {_sentence(error)}") from error
+        raise _problem(text, f"cannot import {module}: {sentence(error)}") from error
     try:
         factory: object = attrgetter(name)(imported)
-    except AttributeError as error:
-        raise _problem(text, f"{module} has no {name}") from error
+    except AttributeError:
+        raise _problem(text, f"{module} has no {name}") from None
     if not callable(factory):
         raise _problem(text, f"{name} is {factory!r}, not a function that makes the application")
     return factory
 
 
+def _is_missing(module: str, error: ModuleNotFoundError) -> bool:
+    """Say whether the module itself, or a package that it is in, does not exist."""
+    return f"{module}.".startswith(f"{error.name}.")
+
+
 def _call(text: str, factory: Callable[[], object]) -> object:
     try:
         return factory()
+    except PragmaticError as error:
+        raise _problem(text, sentence(error)) from error
     except (Exception, SystemExit) as error:
-        raise _problem(text, f"it raised {_sentence(error)}") from error
+        raise _problem(text, f"it raised {sentence(error)}") from error
 
 
 def _problem(text: str, reason: str) -> ConfigurationError:
     return ConfigurationError([f"--app {text}: {reason}"])
-
-
-def _sentence(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"

@@ -13,8 +13,9 @@ import sys
 import time
 import traceback
 from collections.abc import Sequence
+from types import TracebackType
 
-from pragmatic_ddd.errors import ConfigurationError
+from pragmatic_ddd.errors import ConfigurationError, PragmaticError
 from pragmatic_ddd_relay.application import load_application
 from pragmatic_ddd_relay.service import RelayService
 
@@ -23,15 +24,35 @@ WRONG_USE = 2
 _LEVELS = ("debug", "info", "warning", "error")
 
 
+_INDENT = "    "
+
+_ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
+
+
 class OneLineFormatter(logging.Formatter):
-    """Writes each record on one line, its traceback, too."""
+    """Writes each record on one line, and a traceback indented below it.
+
+    So nothing that a message or an error says can be taken for another record.
+    """
 
     default_time_format = "%Y-%m-%dT%H:%M:%S"
     default_msec_format = "%s.%03dZ"
 
-    def format(self, record: logging.LogRecord) -> str:
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
         """Return the line."""
-        return super().format(record).replace("\r", "\\r").replace("\n", "\\n")
+        return super().formatMessage(record).replace("\r", "\\r").replace("\n", "\\n")
+
+    def formatException(self, ei: _ExcInfo) -> str:  # noqa: N802
+        """Return the traceback, indented."""
+        return _indented(super().formatException(ei))
+
+    def formatStack(self, stack_info: str) -> str:  # noqa: N802
+        """Return the stack, indented."""
+        return _indented(super().formatStack(stack_info))
+
+
+def _indented(text: str) -> str:
+    return "\n".join(_INDENT + line for line in text.splitlines())
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -81,6 +102,7 @@ def _set_up_logging(level: str) -> None:
 
 
 def _explain(error: ConfigurationError) -> None:
-    if error.__cause__ is not None:
-        traceback.print_exception(error.__cause__)
+    cause = error.__cause__
+    if cause is not None and not isinstance(cause, PragmaticError):
+        traceback.print_exception(cause)
     print(f"error: {error}", file=sys.stderr)

@@ -21,8 +21,10 @@ from types import FrameType
 
 import attrs
 
+from pragmatic_ddd.errors import PragmaticError
 from pragmatic_ddd.ports import ILifecycle
 from pragmatic_ddd_relay.application import RelayApplication
+from pragmatic_ddd_relay.sentences import sentence
 
 _logger = logging.getLogger(__name__)
 
@@ -121,6 +123,8 @@ class RelayService:
                 one.start()
                 started.append(one)
             exit_code = relay()
+        except PragmaticError as error:
+            _logger.error("the relay process failed: %s", sentence(error))  # noqa: TRY400
         except BaseException:  # the thread's outermost frame
             _logger.exception("the relay process failed")
         all_well = self._shut_down(started)
@@ -157,6 +161,9 @@ class RelayService:
         for one in reversed(started):
             try:
                 one.shutdown()
+            except PragmaticError as error:
+                _logger.error("%r could not be shut down: %s", one, sentence(error))  # noqa: TRY400
+                all_well = False
             except Exception:
                 _logger.exception("%r could not be shut down", one)
                 all_well = False

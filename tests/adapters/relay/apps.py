@@ -10,7 +10,7 @@ from pathlib import Path
 import attrs
 
 from pragmatic_ddd.application.outbox import OutboxRelay, OutboxRelayConfig
-from pragmatic_ddd.errors import BrokerUnavailableError
+from pragmatic_ddd.errors import BrokerUnavailableError, ConfigurationError, OutboxStoreError
 from pragmatic_ddd.ports import ClaimedMessage, OutboxMessage, Receipt
 from pragmatic_ddd_local import InMemoryOutboxStore
 from pragmatic_ddd_relay import RelayApplication
@@ -27,6 +27,12 @@ class TalkingStore(InMemoryOutboxStore):
     def release(self, claimed: Sequence[ClaimedMessage]) -> int:
         say(f"released {len(claimed)}")
         return super().release(claimed)
+
+
+class AwayStore(TalkingStore):
+    def claim_pending(self, *, batch_size: int, lease: dt.timedelta) -> list[ClaimedMessage]:
+        cause = ConnectionError("a detail of the driver")
+        raise OutboxStoreError("no such table: outbox\nLINE 1: " + "x" * 20_000) from cause
 
 
 @attrs.define
@@ -55,16 +61,17 @@ class TalkingLifecycle:
     name: str
     fails_to_start: bool = False
     fails_to_end: bool = False
+    error: type[Exception] = RuntimeError
 
     def start(self) -> None:
         say(f"start {self.name}")
         if self.fails_to_start:
-            raise RuntimeError(f"{self.name} cannot start")
+            raise self.error(f"{self.name} cannot start")
 
     def shutdown(self) -> None:
         say(f"shutdown {self.name}")
         if self.fails_to_end:
-            raise RuntimeError(f"{self.name} cannot end")
+            raise self.error(f"{self.name} cannot end")
 
 
 def a_relay(publisher: TalkingPublisher | None = None, *, messages: int = 3) -> OutboxRelay:
@@ -114,6 +121,11 @@ def broker_away() -> OutboxRelay:
     return a_relay(AwayPublisher())
 
 
+def database_away() -> OutboxRelay:
+    config = OutboxRelayConfig(poll_interval=dt.timedelta(minutes=5))
+    return OutboxRelay(store=AwayStore(), publisher=TalkingPublisher(), config=config)
+
+
 def never_in_time() -> OutboxRelay:
     publisher = TalkingPublisher()
     relay = a_relay(publisher)
@@ -129,6 +141,11 @@ def cannot_start() -> RelayApplication:
 def cannot_end() -> RelayApplication:
     lifecycles = [TalkingLifecycle("a"), TalkingLifecycle("b", fails_to_end=True)]
     return RelayApplication(relay=a_relay(), lifecycles=lifecycles)
+
+
+def cannot_end_as_expected() -> RelayApplication:
+    lifecycle = TalkingLifecycle("a", fails_to_end=True, error=OutboxStoreError)
+    return RelayApplication(relay=a_relay(), lifecycles=[lifecycle])
 
 
 class HangsInItsDestructor:
@@ -155,13 +172,17 @@ def logs_a_traceback() -> OutboxRelay:
     try:
         has_a_bug()
     except ZeroDivisionError:
-        logging.getLogger("shop").exception("it failed")
+        logging.getLogger("shop").exception("it failed\nin two lines")
     logging.getLogger("shop").debug("a detail")
     return a_relay(messages=0)
 
 
 def raises() -> OutboxRelay:
     raise ZeroDivisionError("a bug in the composition root")
+
+
+def is_misconfigured() -> OutboxRelay:
+    raise ConfigurationError(["OUTBOX_POLL_INTERVAL=1: expected a duration", "OUTBOX_LEASE=2: no"])
 
 
 def leaves() -> OutboxRelay:

@@ -144,6 +144,16 @@ def test_once_fails_where_something_due_cannot_be_sent(start: Start) -> None:
     assert "the broker is away: what is due stays in the outbox" in process.logged()
 
 
+def test_once_says_in_one_sentence_that_the_database_is_away(start: Start) -> None:
+    process = run(start, "database_away", "--once")
+
+    assert process.exit_code() == 1
+    (line,) = process.logged().splitlines()
+    assert "the relay process failed: no such table: outbox LINE 1: xxx" in line
+    assert line.endswith("x…")
+    assert len(line) < 1200
+
+
 def test_once_does_not_turn_in_circles_where_no_send_would_end_within_its_lease(
     start: Start,
 ) -> None:
@@ -159,7 +169,10 @@ def test_what_cannot_start_is_logged_and_what_was_started_is_shut_down(start: St
 
     assert process.exit_code() == 1
     assert process.said() == ["start a", "start b", "shutdown a"]
-    assert "RuntimeError: b cannot start" in process.logged()
+    logged = process.logged()
+    assert "ERROR pragmatic_ddd_relay.service: the relay process failed\n" in logged
+    assert "\n    Traceback (most recent call last):\n" in logged
+    assert "\n    RuntimeError: b cannot start\n" in logged
 
 
 def test_what_cannot_end_does_not_keep_the_others_from_ending(start: Start) -> None:
@@ -168,6 +181,14 @@ def test_what_cannot_end_does_not_keep_the_others_from_ending(start: Start) -> N
     assert process.exit_code() == 1
     assert process.said()[-2:] == ["shutdown b", "shutdown a"]
     assert "RuntimeError: b cannot end" in process.logged()
+
+
+def test_what_cannot_end_for_a_known_reason_is_one_sentence(start: Start) -> None:
+    process = run(start, "cannot_end_as_expected", "--once")
+
+    assert process.exit_code() == 1
+    assert process.logged().splitlines()[-1].endswith("could not be shut down: a cannot end")
+    assert "Traceback" not in process.logged()
 
 
 def test_it_ends_though_a_native_client_hangs_in_its_destructor(start: Start) -> None:
@@ -184,13 +205,19 @@ def test_what_was_registered_for_the_end_is_called(start: Start) -> None:
     assert process.said() == ["goodbye"]
 
 
-def test_each_record_is_one_line_on_stderr(start: Start) -> None:
+def test_a_traceback_follows_its_record_line_by_line_and_cannot_be_taken_for_one(
+    start: Start,
+) -> None:
     process = run(start, "logs_a_traceback", "--once")
 
     assert process.exit_code() == 0
-    (line,) = process.logged().splitlines()
-    assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z ERROR shop: it failed\\n", line)
-    assert r"ZeroDivisionError: a bug\nin two lines" in line
+    first, *others = process.logged().splitlines()
+    assert re.fullmatch(
+        r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z ERROR shop: it failed\\nin two lines", first
+    )
+    assert others[0] == "    Traceback (most recent call last):"
+    assert others[-2:] == ["    ZeroDivisionError: a bug", "    in two lines"]
+    assert all(line.startswith("    ") for line in others)
 
 
 def test_the_log_level_can_be_chosen(start: Start) -> None:
@@ -204,28 +231,54 @@ def test_the_log_level_can_be_chosen(start: Start) -> None:
     ("app", "reason"),
     [
         ("shop.relay", "expected module:factory"),
-        ("no_such_package:make", "ModuleNotFoundError: No module named 'no_such_package'"),
-        (f"{_APPS}:raises", "ZeroDivisionError: a bug in the composition root"),
+        ("no_such_package.relay:make", "No module named 'no_such_package'"),
+        ("tests.no_such_module:make", "No module named 'tests.no_such_module'"),
+        (f"{_APPS}.no_such_module:make", "is not a package"),
+        (f"{_APPS}:missing", f"{_APPS} has no missing"),
         (f"{_APPS}:returns_text", "it returned 'relay'"),
+        (
+            f"{_APPS}:is_misconfigured",
+            "OUTBOX_POLL_INTERVAL=1: expected a duration; OUTBOX_LEASE=2: no",
+        ),
+        (
+            "tests.adapters.relay.module_without_a_dependency:make",
+            "install pragmatic-ddd[shop]",
+        ),
     ],
 )
-def test_an_application_that_cannot_be_made_is_explained(
+def test_what_makes_no_application_for_a_known_reason_is_one_sentence(
     start: Start, app: str, reason: str
 ) -> None:
     process = start("run", "--app", app)
 
     assert process.exit_code() == 2
-    last = process.logged().splitlines()[-1]
-    assert last.startswith(f"error: --app {app}: ")
-    assert reason in last
+    (line,) = process.logged().splitlines()
+    assert line.startswith(f"error: --app {app}: ")
+    assert reason in line
 
 
-def test_where_the_factory_raised_is_shown(start: Start) -> None:
-    process = run(start, "raises")
+@pytest.mark.parametrize(
+    ("app", "place", "reason"),
+    [
+        (f"{_APPS}:raises", "in raises", "ZeroDivisionError: a bug in the composition root"),
+        (
+            "tests.adapters.relay.broken_module:make",
+            "broken_module.py",
+            "ModuleNotFoundError: No module named 'a_library_that_is_not_installed'",
+        ),
+    ],
+)
+def test_where_something_unexpected_was_raised_is_shown(
+    start: Start, app: str, place: str, reason: str
+) -> None:
+    process = start("run", "--app", app)
 
     assert process.exit_code() == 2
-    assert "Traceback" in process.logged()
-    assert "in raises" in process.logged()
+    *trace, last = process.logged().splitlines()
+    assert trace[0] == "Traceback (most recent call last):"
+    assert place in "\n".join(trace)
+    assert last.startswith(f"error: --app {app}: ")
+    assert last.endswith(reason)
 
 
 @pytest.mark.parametrize(
