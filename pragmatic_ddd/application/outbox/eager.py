@@ -153,8 +153,9 @@ class EagerOutboxPublisher:
         is_hanging = any(thread.is_alive() for thread in threads)
         if is_hanging and not was_shut_down:
             _logger.warning(
-                "eager publisher ends, but a call to the event manager has not: it lasts longer "
-                "than %s, and its row comes back when its grace is over",
+                "eager publisher ends, but a call of its threads to the event manager or the "
+                "outbox has not: the longest is said to be %s; what it holds comes back when its "
+                "grace is over",
                 self.publisher.longest_call,
             )
         return not is_hanging
