@@ -61,7 +61,7 @@ def test_only_the_name_server_is_needed() -> None:
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        ({}, "name_server"),
+        ({}, "name-server must be set"),
         ({"name_server": "ns"}, "host:port"),
         ({"name_server": "ns:9876", "retry_times_when_send_failed": "2"}, "must be 0"),
         ({"name_server": "ns:9876", "producer_group": ""}, "producer_group"),
