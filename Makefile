@@ -46,7 +46,7 @@ services-status: ## Say which of them are up
 	$(REQUIRE_PYTHON)
 	$(PYTHON) tests/services status
 
-e2e: $(READY) ## Run the end-to-end story against the services
+e2e: $(READY) services ## Start the services and run the end-to-end story against them
 	$(BIN)/python -m tests.acceptance.e2e
 
 docs: $(READY) ## Build the documentation into build/docs
