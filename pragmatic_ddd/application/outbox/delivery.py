@@ -62,8 +62,8 @@ class LaneDelivery:
     def deliver(self, lane: Sequence[ClaimedMessage], *, stopped: Callable[[], bool]) -> Settlement:
         """Send the messages of one aggregate in order and return what became of each.
 
-        Stops, giving back the rest untried, at the first failure, when ``stopped`` says so, and
-        before a send that might end after the lease.
+        Stops, giving back the rest untried, at the first failure, when ``stopped`` says so,
+        before a send that might end after the lease, and at Ctrl-C, which it notes.
         """
         outcome = Settlement()
         try:
@@ -73,6 +73,8 @@ class LaneDelivery:
         except Exception as error:  # what breaks its contract must not undo what was sent
             _logger.exception("outbox %s failed: the rest of the aggregate goes back", self.path)
             self._put_off(lane, error, outcome)
+        except KeyboardInterrupt as interrupt:  # a person's: what was sent is to be marked first
+            outcome.interrupt = interrupt
         outcome.untried += lane[len(outcome) :]
         return outcome
 
@@ -81,10 +83,14 @@ class LaneDelivery:
     ) -> Settlement:
         """Send many aggregates, as many side by side as the publisher can take.
 
-        Returns when every message has an outcome. Never raises for one aggregate's sake.
+        Returns when every message has an outcome. Never raises for one aggregate's sake. Ctrl-C
+        stops every aggregate, and is noted in the outcome; a second one goes on at once.
         """
         outcome = Settlement()
         waiting = deque(lanes(claimed))
+
+        def is_stopped() -> bool:
+            return outcome.interrupt is not None or stopped()
 
         def work() -> None:
             while True:
@@ -92,7 +98,7 @@ class LaneDelivery:
                     lane = waiting.popleft()
                 except IndexError:  # none is left
                     return
-                outcome.add(self.deliver(lane, stopped=stopped))
+                outcome.add(self.deliver(lane, stopped=is_stopped))
 
         # Plain daemon threads: the end of the interpreter would wait for those of an executor.
         threads = []
@@ -107,7 +113,7 @@ class LaneDelivery:
             threads.append(thread)
         work()
         for thread in threads:
-            thread.join()
+            _join(thread, outcome)
         return outcome
 
     def _put_off(
@@ -206,6 +212,17 @@ def _text_of(error: BaseException) -> str:
         return f"{type(error).__name__}: {error}"
     except Exception as another:  # noqa: BLE001  # code of whoever made the error
         return f"{type(error).__name__}, whose text raises {type(another).__name__}"
+
+
+def _join(thread: threading.Thread, outcome: Settlement) -> None:
+    """Wait for a thread that sends, also after Ctrl-C: its send in hand may be confirmed."""
+    while thread.is_alive():
+        try:
+            thread.join()
+        except KeyboardInterrupt as interrupt:
+            if outcome.interrupt is not None:
+                raise  # a person who does not want to wait
+            outcome.interrupt = interrupt
 
 
 def _is_main_thread() -> bool:

@@ -131,6 +131,8 @@ class OutboxRelay:
         Raises:
             OutboxStoreError: The database failed. Results that could not be written are
                 written by the next round; other rows come back with their lease.
+            KeyboardInterrupt: Ctrl-C while messages were sent: what was confirmed has been
+                marked, and the rest given back.
         """
         self._write_what_is_left()
         size = self.health.allowance(self.config.batch_size)
@@ -154,6 +156,8 @@ class OutboxRelay:
             full=len(claimed) >= size or claimed[0].taken_over,
         )
         self._write(outcome)
+        if outcome.interrupt is not None:
+            raise outcome.interrupt
         if done.untried == done.claimed:
             self.health.give_back_probe()
         if done.sent == done.claimed:
@@ -242,6 +246,16 @@ class OutboxRelay:
             self.config.batch_size,
             self.config.poll_interval,
         )
+        try:
+            self._run_rounds()
+        finally:  # after Ctrl-C, too
+            try:
+                self._write_what_is_left()
+            except Exception:
+                _logger.exception("outbox relay stops without having written all results")
+        _logger.info("outbox relay has stopped")
+
+    def _run_rounds(self) -> None:
         errors = 0
         while not self._stopping:
             self._calls.forget()
@@ -255,11 +269,6 @@ class OutboxRelay:
                 pause = _AFTER_ERROR.delay(errors)
                 self._report(error, errors, pause)
             self._sleep(pause, may_be_woken=not errors)
-        try:
-            self._write_what_is_left()
-        except Exception:
-            _logger.exception("outbox relay stops without having written all results")
-        _logger.info("outbox relay has stopped")
 
     def _sleep(self, pause: dt.timedelta, *, may_be_woken: bool) -> None:
         end = time.monotonic() + pause.total_seconds()
@@ -269,9 +278,16 @@ class OutboxRelay:
 
     def _write(self, outcome: Settlement) -> None:
         try:
-            outcome.write(self.store, self.metrics, PublishPath.RELAY)
-        except Exception:
+            self._write_even_if_interrupted(outcome)
+        except BaseException:
             self._unwritten.add(outcome)
+            raise
+
+    def _write_even_if_interrupted(self, outcome: Settlement) -> None:
+        try:
+            outcome.write(self.store, self.metrics, PublishPath.RELAY)
+        except KeyboardInterrupt:  # once more: who pressed Ctrl-C may well end the process now
+            outcome.write(self.store, self.metrics, PublishPath.RELAY)
             raise
 
     def _write_what_is_left(self) -> None:

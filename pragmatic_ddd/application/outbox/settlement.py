@@ -23,6 +23,7 @@ class Settlement:
         dead: Failed for good.
         lost: Results that were refused, because another one owns the rows by now; known once
             it is written.
+        interrupt: Ctrl-C while they were sent: to be raised again once this is written.
     """
 
     sent: list[Delivered] = attrs.field(factory=list, init=False)
@@ -30,6 +31,7 @@ class Settlement:
     failed: list[FailedTry] = attrs.field(factory=list, init=False)
     dead: list[FailedTry] = attrs.field(factory=list, init=False)
     lost: int = attrs.field(default=0, init=False)
+    interrupt: KeyboardInterrupt | None = attrs.field(default=None, init=False)
     _lock: threading.Lock = attrs.field(factory=threading.Lock, init=False)
 
     def __len__(self) -> int:
@@ -42,6 +44,7 @@ class Settlement:
             self.untried += other.untried
             self.failed += other.failed
             self.dead += other.dead
+            self.interrupt = self.interrupt or other.interrupt
 
     def write(self, store: IOutboxStore, metrics: IEventMetrics, path: PublishPath) -> None:
         """Write every outcome: at most four calls of the store, whatever their number.

@@ -260,14 +260,44 @@ def test_a_failure_that_does_not_count_is_logged_too_unless_it_is_an_outage(
     assert "the broker is away" in record.getMessage()
 
 
-def test_ctrl_c_is_not_swallowed(delivery: LaneDelivery, publisher: ScriptedPublisher) -> None:
-    def interrupted(_: OutboxMessage, __: Callable[[], Receipt]) -> Receipt:
-        raise KeyboardInterrupt
+def interrupts(_: OutboxMessage, __: Callable[[], Receipt]) -> Receipt:
+    raise KeyboardInterrupt
 
-    publisher.next(interrupted)
 
-    with pytest.raises(KeyboardInterrupt):
-        delivery.deliver([a_claim(1)], stopped=never)
+def test_ctrl_c_stops_every_aggregate_and_is_noted_beside_what_was_sent(
+    delivery: LaneDelivery, publisher: ScriptedPublisher
+) -> None:
+    publisher.on("m2", interrupts)
+    claims = [a_claim(1, of="a"), a_claim(2, of="a"), a_claim(3, of="a"), a_claim(4, of="b")]
+
+    outcome = delivery.deliver_all(claims, stopped=never)
+
+    assert isinstance(outcome.interrupt, KeyboardInterrupt)
+    assert sent(outcome) == [1]
+    assert rows(outcome.untried) == [2, 3, 4]
+    assert len(outcome) == 4
+
+
+def test_ctrl_c_waits_for_the_send_in_another_thread(
+    delivery: LaneDelivery, publisher: ScriptedPublisher
+) -> None:
+    publisher.side_by_side = 2
+    both_send = threading.Barrier(2)
+    is_interrupted = threading.Event()
+
+    def step(message: OutboxMessage, confirm: Callable[[], Receipt]) -> Receipt:
+        both_send.wait(DEADLINE.total_seconds())
+        if threading.current_thread() is threading.main_thread():
+            is_interrupted.set()
+            raise KeyboardInterrupt
+        assert is_interrupted.wait(DEADLINE.total_seconds())
+        return confirm()
+
+    with publisher.always(step):
+        outcome = delivery.deliver_all([a_claim(1, of="a"), a_claim(2, of="b")], stopped=never)
+
+    assert outcome.interrupt is not None
+    assert (len(outcome.sent), len(outcome.untried)) == (1, 1)
 
 
 def test_aggregates_are_sent_side_by_side_as_the_publisher_says(

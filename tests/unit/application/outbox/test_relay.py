@@ -468,6 +468,64 @@ def test_results_that_are_lost_at_the_end_are_logged(
     assert "stops without having written all results" in caplog.text
 
 
+def interrupts(_: OutboxMessage, __: Callable[[], Receipt]) -> Receipt:
+    raise KeyboardInterrupt
+
+
+def test_ctrl_c_marks_what_was_confirmed_gives_back_the_rest_and_goes_on(
+    relay: OutboxRelay, store: WatchedStore, publisher: ScriptedPublisher
+) -> None:
+    store.store([a_message(f"m{number}") for number in range(4)])
+    publisher.on("m2", interrupts)
+
+    with pytest.raises(KeyboardInterrupt):
+        relay.run_once()
+
+    states = [entry.status for n in range(4) if (entry := store.find(f"m{n}")) is not None]
+    assert states == [OutboxStatus.SENT] * 2 + [OutboxStatus.PENDING] * 2
+    assert relay.run_once().sent == 2
+    assert publisher.delivered_ids() == ["m0", "m1", "m2", "m3"]
+
+
+def test_ctrl_c_while_results_are_written_writes_them_once_more(
+    relay: OutboxRelay, store: WatchedStore
+) -> None:
+    store.store([a_message("m0")])
+    times = iter([True])
+
+    def interrupt(name: str) -> None:
+        if name == "mark_sent" and next(times, False):
+            raise KeyboardInterrupt
+
+    store.before = interrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        relay.run_once()
+
+    entry = store.find("m0")
+    assert entry is not None
+    assert entry.status is OutboxStatus.SENT
+
+
+def test_ctrl_c_ends_a_relay_only_after_all_its_results_are_written(
+    relay: OutboxRelay, store: WatchedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.store([a_message("m0")])
+    store.before = failing("mark_sent")
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(OutboxRelay, "_sleep", interrupted)
+
+    with pytest.raises(KeyboardInterrupt):
+        relay.run()
+
+    entry = store.find("m0")
+    assert entry is not None
+    assert entry.status is OutboxStatus.SENT
+
+
 def test_shutdown_says_so_when_a_publish_hangs(
     relay: OutboxRelay, store: WatchedStore, publisher: ScriptedPublisher
 ) -> None:
