@@ -4,9 +4,10 @@ outbox.poll-interval = 5min   ->   OutboxRelayConfig.poll_interval = timedelta(m
 """
 
 import datetime as dt
+import difflib
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TypeVar, get_type_hints
 
 import attrs
@@ -44,6 +45,10 @@ class MappingConfigurationSource:
     def get(self, key: str) -> str | None:
         """Return the text under that key."""
         return self.settings.get(key)
+
+    def keys(self) -> Collection[str]:
+        """Return every key, so that ``bind`` can name those that nobody reads."""
+        return self.settings.keys()
 
 
 @attrs.frozen
@@ -118,6 +123,9 @@ _READERS: Mapping[object, Callable[[str], object]] = {
 def bind(config_type: type[ConfigT], source: IConfigurationSource, *, prefix: str) -> ConfigT:
     """Make a config from settings; what is not set keeps its default.
 
+    Where the source can list its keys (it has a method ``keys``), one that looks like a setting
+    of this config, but is none, is a mistake, too.
+
     Args:
         config_type: A frozen attrs class; ``poll_interval`` is read from ``prefix.poll-interval``.
         source: Where the settings are.
@@ -128,11 +136,11 @@ def bind(config_type: type[ConfigT], source: IConfigurationSource, *, prefix: st
             and the rule.
         TypeError: A field of the class has a type that no setting can have.
     """
-    problems: list[str] = []
     values: dict[str, object] = {}
     types = get_type_hints(config_type)
-    for field in attrs.fields(config_type):
-        key = f"{prefix}.{field.name.replace('_', '-')}"
+    fields = {f"{prefix}.{each.name.replace('_', '-')}": each for each in attrs.fields(config_type)}
+    problems = list(_unknown_keys(source, prefix, fields))
+    for key, field in fields.items():
         setting: object = source.get(key)
         if setting is None:
             if field.default is attrs.NOTHING:
@@ -152,6 +160,20 @@ def bind(config_type: type[ConfigT], source: IConfigurationSource, *, prefix: st
         return config_type(**values)
     except (TypeError, ValueError) as error:
         raise ConfigurationError([f"{prefix}: {_rule(error)}"]) from error
+
+
+def _unknown_keys(
+    source: IConfigurationSource, prefix: str, known: Collection[str]
+) -> Iterator[str]:
+    """Name keys right under the prefix that are no setting; deeper ones are another config's."""
+    keys: Callable[[], Collection[str]] = getattr(source, "keys", tuple)
+    names = [key.removeprefix(f"{prefix}.") for key in known]
+    for key in keys():
+        start, _, name = str(key).rpartition(".")
+        if start == prefix and name not in names:
+            near = difflib.get_close_matches(name.lower(), names, n=1)
+            hint = f"is {prefix}.{near[0]} meant?" if near else f"there are {', '.join(known)}"
+            yield f"{key}: no such setting; {hint}"
 
 
 def _reader(kind: object, key: str) -> Callable[[str], object]:

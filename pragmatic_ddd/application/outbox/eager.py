@@ -18,7 +18,9 @@ from types import TracebackType
 from typing import Self
 
 import attrs
+from attrs.validators import instance_of, is_callable
 
+from pragmatic_ddd.application.arguments import implements
 from pragmatic_ddd.application.exiting import call_at_exit
 from pragmatic_ddd.application.forking import reset_in_child
 from pragmatic_ddd.application.metrics import NoMetrics
@@ -60,15 +62,20 @@ class EagerOutboxPublisher:
 
     Raises:
         ConfigurationError: Lease or grace is too short for the publisher's longest call.
+        TypeError: Something else was given than is asked for.
     """
 
-    store: IOutboxStore
-    publisher: IStoredEventPublisher
-    config: OutboxRelayConfig = attrs.field(factory=OutboxRelayConfig.default_config)
-    pool: EagerPoolConfig = attrs.field(factory=EagerPoolConfig)
-    health: BrokerHealth = attrs.field(factory=BrokerHealth)
-    metrics: IEventMetrics = attrs.field(factory=NoMetrics)
-    wake_relay: Callable[[], None] = _nobody_to_wake
+    store: IOutboxStore = attrs.field(validator=implements(IOutboxStore))
+    publisher: IStoredEventPublisher = attrs.field(validator=implements(IStoredEventPublisher))
+    config: OutboxRelayConfig = attrs.field(
+        factory=OutboxRelayConfig.default_config, validator=instance_of(OutboxRelayConfig)
+    )
+    pool: EagerPoolConfig = attrs.field(
+        factory=EagerPoolConfig, validator=instance_of(EagerPoolConfig)
+    )
+    health: BrokerHealth = attrs.field(factory=BrokerHealth, validator=instance_of(BrokerHealth))
+    metrics: IEventMetrics = attrs.field(factory=NoMetrics, validator=implements(IEventMetrics))
+    wake_relay: Callable[[], None] = attrs.field(default=_nobody_to_wake, validator=is_callable())
     monotonic: Callable[[], float] = time.monotonic
     _delivery: LaneDelivery = attrs.field(init=False)
     _board: LaneBoard = attrs.field(init=False)

@@ -17,7 +17,9 @@ from types import TracebackType
 from typing import Self
 
 import attrs
+from attrs.validators import instance_of
 
+from pragmatic_ddd.application.arguments import implements
 from pragmatic_ddd.application.exiting import call_at_exit
 from pragmatic_ddd.application.forking import reset_in_child
 from pragmatic_ddd.application.metrics import NoMetrics
@@ -80,13 +82,16 @@ class OutboxRelay:
 
     Raises:
         ConfigurationError: Lease or grace is too short for the publisher's longest call.
+        TypeError: Something else was given than is asked for.
     """
 
-    store: IOutboxStore
-    publisher: IStoredEventPublisher
-    config: OutboxRelayConfig = attrs.field(factory=OutboxRelayConfig.default_config)
-    health: BrokerHealth = attrs.field(factory=BrokerHealth)
-    metrics: IEventMetrics = attrs.field(factory=NoMetrics)
+    store: IOutboxStore = attrs.field(validator=implements(IOutboxStore))
+    publisher: IStoredEventPublisher = attrs.field(validator=implements(IStoredEventPublisher))
+    config: OutboxRelayConfig = attrs.field(
+        factory=OutboxRelayConfig.default_config, validator=instance_of(OutboxRelayConfig)
+    )
+    health: BrokerHealth = attrs.field(factory=BrokerHealth, validator=instance_of(BrokerHealth))
+    metrics: IEventMetrics = attrs.field(factory=NoMetrics, validator=implements(IEventMetrics))
     monotonic: Callable[[], float] = time.monotonic
     _delivery: LaneDelivery = attrs.field(init=False)
     _maintenance: OutboxMaintenance = attrs.field(init=False)

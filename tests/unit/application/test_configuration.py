@@ -184,3 +184,55 @@ def test_the_environment_spells_a_key_in_capitals(monkeypatch: pytest.MonkeyPatc
 
     assert EnvironmentConfigurationSource("SHOP_").get("outbox.poll-interval") == "2s"
     assert EnvironmentConfigurationSource().get("outbox.poll-interval") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("poll_interval", "outbox.poll-interval"),
+        ("Batch-Size", "outbox.batch-size"),
+        ("batchsize", "outbox.batch-size"),
+    ],
+)
+def test_a_mistyped_key_is_reported_with_the_one_that_is_meant(name: str, meant: str) -> None:
+    source = MappingConfigurationSource({f"outbox.{name}": "1s"})
+
+    with pytest.raises(ConfigurationError) as error:
+        bind(AConfig, source, prefix="outbox")
+
+    assert str(error.value).endswith(f"outbox.{name}: no such setting; is {meant} meant?")
+
+
+def test_a_key_that_resembles_none_is_reported_with_all_there_are() -> None:
+    source = MappingConfigurationSource({"outbox.xyz": "1", "outbox.batch-size": "0"})
+
+    with pytest.raises(ConfigurationError) as error:
+        bind(AConfig, source, prefix="outbox")
+
+    assert "outbox.xyz: no such setting; there are outbox.poll-interval, outbox.batch-size" in str(
+        error.value
+    )
+    assert "outbox.batch-size = '0'" in str(error.value), "beside all the other problems"
+
+
+def test_keys_of_others_are_not_this_configs_business() -> None:
+    keys = [
+        "shop.outbox.xyz",
+        "outboxes.xyz",
+        "outbox.eager.workers",
+        "outbox",
+        "xyz",
+        "outbox.tag",
+    ]
+
+    assert bind(
+        AConfig, MappingConfigurationSource(dict.fromkeys(keys, "1")), prefix="outbox"
+    ) == AConfig(tag="1")
+
+
+def test_a_source_that_cannot_list_its_keys_is_asked_for_each() -> None:
+    class Source:
+        def get(self, key: str) -> str | None:
+            return "7" if key == "outbox.batch-size" else None
+
+    assert bind(AConfig, Source(), prefix="outbox") == AConfig(batch_size=7)
