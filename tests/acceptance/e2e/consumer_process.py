@@ -10,8 +10,8 @@ from pragmatic_ddd import DomainEvent
 from pragmatic_ddd_rocketmq import leave_process
 from tests.acceptance.e2e.model import OrderChanged, Probe
 from tests.acceptance.e2e.part import Part
-from tests.acceptance.e2e.tally import Arrival
 from tests.acceptance.e2e.wiring import Wiring
+from tests.acceptance.tally import Arrival
 
 
 def main() -> None:

@@ -13,8 +13,8 @@ from pragmatic_ddd.errors import ConcurrencyError, OutboxStoreError
 from pragmatic_ddd_sqlalchemy import SqlAlchemyUnitsOfWork
 from tests.acceptance.e2e.model import Order, Probe, map_order
 from tests.acceptance.e2e.part import EVENTS, ORDERS, PROBES, TRANSACTIONS, Part
-from tests.acceptance.e2e.tally import arrivals
 from tests.acceptance.e2e.wiring import Wiring
+from tests.acceptance.tally import arrivals
 
 THREADS = 4
 PROBE_DEADLINE_SECONDS = 120

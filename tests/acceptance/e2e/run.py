@@ -13,8 +13,8 @@ from pathlib import Path
 
 from tests import servers
 from tests.acceptance.e2e.part import EVENTS, Part
-from tests.acceptance.e2e.tally import arrivals, tally
 from tests.acceptance.e2e.wiring import Wiring
+from tests.acceptance.tally import arrivals, tally
 from tests.services.admin import create_topic
 from tests.services.catalogue import service
 
