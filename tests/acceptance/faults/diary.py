@@ -16,7 +16,8 @@ class Note:
     Attributes:
         process: Process id of who wrote it.
         at: When, in seconds of the wall clock.
-        what: ``ready``, ``claimed``, ``unconfirmed``, ``lost_lease``, ``error``.
+        what: ``ready``, ``claimed``, ``refused``, ``unconfirmed``, ``left_to_relay``,
+            ``lost_lease``, ``error``, ``counted``.
         event_ids: The events that it is about.
         until: End of the lease of what was claimed, in seconds of the wall clock.
         text: Anything else.
@@ -46,6 +47,18 @@ class Diary:
 
     def unconfirmed(self, event_id: str) -> None:
         self._write("unconfirmed", event_ids=(event_id,))
+
+    def refused(self, event_id: str) -> None:
+        """Note an event that the broker has not taken."""
+        self._write("refused", event_ids=(event_id,))
+
+    def left_to_relay(self, event_ids: Iterable[str]) -> None:
+        """Note events for which the eager publisher had no room."""
+        self._write("left_to_relay", event_ids=tuple(event_ids))
+
+    def counted(self, **numbers: int) -> None:
+        """Note what a process has counted."""
+        self._write("counted", text=json.dumps(numbers))
 
     def lost_lease(self, count: int) -> None:
         self._write("lost_lease", text=str(count))

@@ -1,8 +1,9 @@
 """The composition root of a run's processes: the product's own parts, and what watches them."""
 
 import logging
+import threading
 from collections.abc import Sequence
-from typing import Self
+from typing import Any, Self
 
 import attrs
 import sqlalchemy as sa
@@ -10,6 +11,7 @@ from sqlalchemy.orm import sessionmaker
 
 from pragmatic_ddd.application.outbox.eager import EagerOutboxPublisher
 from pragmatic_ddd.application.outbox.encoding import EventEncoding
+from pragmatic_ddd.application.outbox.health import BrokerHealth
 from pragmatic_ddd.application.outbox.relay import OutboxRelay
 from pragmatic_ddd.ports import PublishPath, Reservation
 from pragmatic_ddd.ports.outbox_message import StoredMessage
@@ -29,6 +31,17 @@ class WatchedMetrics(CountingMetrics):
     """Notes in the diary what the one who judges must know."""
 
     diary: Diary = attrs.field(kw_only=True)
+    _of_thread: threading.local = attrs.field(factory=threading.local, init=False)
+
+    @property
+    def left_by_this_thread(self) -> int:
+        """How many events the calling thread has left to the relay."""
+        count: int = getattr(self._of_thread, "left", 0)
+        return count
+
+    def left_to_relay(self, count: int) -> None:
+        super().left_to_relay(count)
+        self._of_thread.left = self.left_by_this_thread + count
 
     def lease_lost(self, path: PublishPath, count: int) -> None:
         super().lease_lost(path, count)
@@ -37,14 +50,21 @@ class WatchedMetrics(CountingMetrics):
 
 @attrs.define(eq=False, kw_only=True)
 class WatchedEager(EagerOutboxPublisher):
-    """Passes ``hand-off.before`` and ``hand-off.after``."""
+    """Passes ``hand-off.before`` and ``hand-off.after``; notes what it had no room for."""
 
     failpoints: Failpoints
+    metrics: WatchedMetrics
 
     def announce(self, stored: Sequence[StoredMessage], reservation: Reservation | None) -> None:
         self.failpoints.fire("hand-off.before")
+        left_before = self.metrics.left_by_this_thread
         super().announce(stored, reservation)
+        if self.metrics.left_by_this_thread > left_before:
+            self.metrics.diary.left_to_relay(one.message.message_id for one in stored)
         self.failpoints.fire("hand-off.after")
+
+
+def _nobody_to_wake() -> None: ...
 
 
 class _ErrorsToDiary(logging.Handler):
@@ -77,7 +97,12 @@ class Equipment:
     metrics: WatchedMetrics
 
     @classmethod
-    def of(cls, stage: Stage, failpoints: Failpoints | None = None) -> Self:
+    def of(
+        cls,
+        stage: Stage,
+        failpoints: Failpoints | None = None,
+        **engine_options: Any,  # noqa: ANN401  # as create_engine's
+    ) -> Self:
         """Connect to everything, map the model, and log to the process's standard error."""
         failpoints = failpoints or Failpoints.none()
         logging.basicConfig(
@@ -88,7 +113,7 @@ class Equipment:
         )
         accounts, outbox = stage.tables()
         map_account(accounts)
-        engine = stage.engine()
+        engine = stage.engine(**engine_options)
         return cls(
             stage=stage,
             failpoints=failpoints,
@@ -105,7 +130,8 @@ class Equipment:
             metrics=WatchedMetrics(diary=stage.diary),
         )
 
-    def eager(self) -> WatchedEager:
+    def eager(self, relay: OutboxRelay | None = None) -> WatchedEager:
+        """Make an eager publisher; it wakes the given relay, if its process has one."""
         return WatchedEager(
             store=self.store,
             publisher=self.publisher,
@@ -113,6 +139,8 @@ class Equipment:
             pool=self.stage.pool,
             metrics=self.metrics,
             failpoints=self.failpoints,
+            health=BrokerHealth() if relay is None else relay.health,
+            wake_relay=_nobody_to_wake if relay is None else relay.wake,
         )
 
     def relay(self) -> OutboxRelay:

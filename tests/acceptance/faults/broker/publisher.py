@@ -30,7 +30,7 @@ class JournalPublisher(IStoredEventPublisher):
         port: Of the broker, on 127.0.0.1.
         topic: Where everything goes.
         timeout: Longest wait for a connection, and for an answer.
-        diary: Told of what stayed unconfirmed.
+        diary: Told of what was refused, or stayed unconfirmed.
         failpoints: ``send.before``, ``send.written``, ``send.confirmed``.
     """
 
@@ -59,6 +59,7 @@ class JournalPublisher(IStoredEventPublisher):
             raise EventUnconfirmedError(message.message_id, self.topic, repr(error)) from error
         self.failpoints.fire("send.confirmed")
         if "error" in answer:
+            self.diary.refused(message.message_id)
             raise _ERRORS[answer["error"]](message.message_id, self.topic, answer["reason"])
         return Receipt(answer["receipt"])
 
@@ -84,6 +85,7 @@ class JournalPublisher(IStoredEventPublisher):
             try:
                 connection = socket.create_connection(("127.0.0.1", self.port), timeout)
             except OSError as error:
+                self.diary.refused(message.message_id)
                 raise BrokerUnavailableError(message.message_id, self.topic, repr(error)) from error
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._local.connection = (os.getpid(), connection)
