@@ -6,7 +6,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from pragmatic_ddd_sqlalchemy.dialects.statements import Statements
-from pragmatic_ddd_sqlalchemy.rows import as_json
+from pragmatic_ddd_sqlalchemy.rows import as_json, batches
 
 
 def bury(
@@ -24,7 +24,10 @@ def bury(
     Returns:
         How many rows were still their owner's.
     """
-    changed = connection.execute(statements.mark_failed, {"batch": as_json(failures)}).rowcount
+    changed = sum(
+        connection.execute(statements.mark_failed, {"batch": batch}).rowcount
+        for batch in batches(failures)
+    )
     ids = as_json([failure["id"] for failure in failures])
     tail = connection.execute(statements.lock_tail, {"batch": ids}).scalars().all()
     if tail:

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
 from pragmatic_ddd.errors import OutboxSchemaError
+from pragmatic_ddd_sqlalchemy.connection_capacity import refuse_narrow
 from pragmatic_ddd_sqlalchemy.dialects import IOutboxDialect
 from pragmatic_ddd_sqlalchemy.engine import READ_ONLY
 from pragmatic_ddd_sqlalchemy.errors import (
@@ -51,7 +52,7 @@ class OwnTransactions:
                 except DBAPIError as error:
                     if not is_conflict(error) and not is_read_only(error):
                         raise
-                _pause(tries)
+                pause(tries)
             return self._once(work, {})
 
     def read(self, work: Callable[[sa.Connection], T]) -> T:
@@ -72,6 +73,7 @@ class OwnTransactions:
             connection.execution_options(**options)
             with connection.begin():
                 try:
+                    refuse_narrow(connection)
                     return work(connection)
                 except DBAPIError as error:
                     invalidate_if_useless(connection, error)
@@ -85,5 +87,6 @@ class OwnTransactions:
             )
 
 
-def _pause(tries: int) -> None:
+def pause(tries: int) -> None:
+    """Leave others the time to end, more after each try."""
     time.sleep(random.uniform(0, _FIRST_PAUSE_SECONDS * 2**tries))  # noqa: S311  # no secret

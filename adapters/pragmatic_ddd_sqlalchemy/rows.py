@@ -7,7 +7,8 @@ cuts in silence would change what an aggregate is called, or what is sent.
 import datetime as dt
 import json
 import re
-from collections.abc import Iterable, Sequence
+import reprlib
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from pragmatic_ddd.ports.outbox_message import (
@@ -17,7 +18,7 @@ from pragmatic_ddd.ports.outbox_message import (
     OutboxStatus,
 )
 from pragmatic_ddd_sqlalchemy.errors import RefusedByDatabaseError
-from pragmatic_ddd_sqlalchemy.table import LONGEST_KEY
+from pragmatic_ddd_sqlalchemy.table import LONGEST_KEY, LONGEST_TOKEN
 
 # What is read of a row, in this order: rows are unpacked, which is three times as fast as
 # asking them for each column by name.
@@ -53,6 +54,11 @@ Row = Sequence[Any]
 # NUL cannot be stored in PostgreSQL, half of a surrogate pair cannot be encoded anywhere.
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 _KEYS = ("message_id", "aggregate_type", "aggregate_id", "event_type")
+_BITS = {"aggregate_version": 64, "event_index": 32, "event_version": 32}
+
+# The smallest packet that MySQL servers are set to is a million bytes, and a character of JSON
+# becomes four bytes of a statement at most.
+_LONGEST_BATCH = 250_000
 
 
 def as_json(value: object) -> str:
@@ -60,20 +66,39 @@ def as_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
+def batches(values: Iterable[object]) -> Iterator[str]:
+    """Yield values as parameters, nearly always one, each of a size that every server takes."""
+    batch: list[str] = []
+    length = 0
+    for text in map(as_json, values):
+        if batch and length + len(text) > _LONGEST_BATCH:
+            yield f"[{','.join(batch)}]"
+            batch, length = [], 0
+        batch.append(text)
+        length += len(text) + 1
+    if batch:
+        yield f"[{','.join(batch)}]"
+
+
 def row_of(message: OutboxMessage) -> dict[str, Any]:
     """Return the columns that a message fills.
 
     Raises:
-        RefusedByDatabaseError: A key is too long, or there is text that cannot be stored.
+        RefusedByDatabaseError: A key is too long, a number too large, a header no text, or
+            there is text that cannot be stored.
     """
-    row = {key: _checked_key(message, key) for key in _KEYS}
-    return row | {
-        "aggregate_version": message.aggregate_version,
-        "event_index": message.event_index,
-        "event_version": message.event_version,
-        "payload": _payload_text(message),
-        "headers": json.dumps(dict(message.headers)),
-    }
+    row: dict[str, Any] = {key: _checked_key(message, key) for key in _KEYS}
+    numbers = {name: _checked_number(message, name) for name in _BITS}
+    return row | numbers | {"payload": _payload_text(message), "headers": _headers_text(message)}
+
+
+def checked_token(claim_token: str) -> str:
+    """Return a claim token that every database keeps as it is.
+
+    Raises:
+        RefusedByDatabaseError: It would be cut, or is the same as another one.
+    """
+    return _checked_text("claim token", claim_token, LONGEST_TOKEN)
 
 
 def message_of(values: Sequence[Any]) -> OutboxMessage:
@@ -157,13 +182,48 @@ def unique(values: Iterable[str]) -> list[str]:
 
 
 def _checked_key(message: OutboxMessage, key: str) -> str:
-    value: str = getattr(message, key)
-    if not value or len(value) > LONGEST_KEY or _UNSTORABLE.search(value):
+    return _checked_text(key, getattr(message, key), LONGEST_KEY, _of(message))
+
+
+def _checked_text(name: str, value: str, longest: int, where: str = "") -> str:
+    # MySQL and MariaDB take "x" and "x " for the same key.
+    if not 1 <= len(value) <= longest or _UNSTORABLE.search(value) or value.endswith(" "):
         raise RefusedByDatabaseError(
-            f"{key} {shortened(value, LONGEST_KEY)!r} of message {message.message_id!r}: "
-            f"1 to {LONGEST_KEY} characters, without NUL and half surrogates"
+            f"{name} {shortened(value, longest)!r}{where}: 1 to {longest} characters, "
+            "without NUL, half surrogates and a space at the end"
         )
     return value
+
+
+def _checked_number(message: OutboxMessage, name: str) -> int | None:
+    value: object = getattr(message, name)
+    if value is None and name == "aggregate_version":
+        return None
+    # SQLite would make a float of it, MySQL and MariaDB (not strict) the largest that they have.
+    limit = 1 << (_BITS[name] - 1)
+    if isinstance(value, bool) or not isinstance(value, int) or not -limit <= value < limit:
+        raise RefusedByDatabaseError(
+            f"{name} {reprlib.repr(value)}{_of(message)}: a whole number of {_BITS[name]} bits"
+        )
+    return value
+
+
+def _headers_text(message: OutboxMessage) -> str:
+    for name, value in message.headers.items():
+        if not (_is_storable(name) and _is_storable(value)):
+            raise RefusedByDatabaseError(
+                f"header {name!a:.60} of {value!a:.60}{_of(message)}: "
+                "text without NUL and half surrogates"
+            )
+    return json.dumps(dict(message.headers))
+
+
+def _is_storable(text: object) -> bool:
+    return isinstance(text, str) and not _UNSTORABLE.search(text)
+
+
+def _of(message: OutboxMessage) -> str:
+    return f" of message {shortened(message.message_id, LONGEST_KEY)!r}"
 
 
 def _bytes_of(payload: object) -> bytes:

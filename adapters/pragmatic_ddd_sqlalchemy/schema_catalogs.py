@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 import sqlalchemy as sa
 
+from pragmatic_ddd_sqlalchemy.connection_capacity import capacity_of
 from pragmatic_ddd_sqlalchemy.schema_expressions import same_expression
 from pragmatic_ddd_sqlalchemy.table import GENERATED
 
@@ -26,7 +27,6 @@ SELECT column_name AS name, collation_name AS collation,
 FROM information_schema.columns
 WHERE table_schema = COALESCE(:schema, DATABASE()) AND table_name = :name
 """)
-_CHARACTER_SETS = sa.text("SELECT @@character_set_client, @@character_set_connection")
 
 _SQLITE_TABLE = sa.text("SELECT sql FROM sqlite_master WHERE type = 'table' AND name = :name")
 
@@ -57,6 +57,7 @@ def _postgresql(connection: sa.Connection, table: sa.Table) -> Iterator[str]:
     encoding = connection.execute(_SERVER_ENCODING).scalar_one()
     if encoding != "UTF8":
         yield f"the database must be in UTF8, not {encoding}"
+    yield from capacity_of(connection).problems
 
 
 def _mysql(connection: sa.Connection, table: sa.Table) -> Iterator[str]:
@@ -73,12 +74,7 @@ def _mysql(connection: sa.Connection, table: sa.Table) -> Iterator[str]:
         is_stored = live is not None and "STORED" in str(live.extra).upper()
         if live is None or not is_stored or not same_expression(str(live.expression), value):
             yield f"column {name} must be {kind} GENERATED ALWAYS AS ({value}) STORED"
-    character_sets = set(connection.execute(_CHARACTER_SETS).one())
-    if character_sets != {"utf8mb4"}:
-        yield (
-            f"the connection speaks {', '.join(sorted(map(str, character_sets)))}: "
-            "put charset=utf8mb4 into the URL"
-        )
+    yield from capacity_of(connection).problems
 
 
 def _collation_problems(name: str, collation: str) -> Iterator[str]:

@@ -18,6 +18,7 @@ from pragmatic_ddd.ports.outbox_message import (
     StoredMessage,
 )
 from pragmatic_ddd_sqlalchemy.claiming import Claiming
+from pragmatic_ddd_sqlalchemy.connection_capacity import refuse_narrow
 from pragmatic_ddd_sqlalchemy.dead_letters import bury
 from pragmatic_ddd_sqlalchemy.dialects import IOutboxDialect, outbox_dialect
 from pragmatic_ddd_sqlalchemy.dialects.statements import Inserted
@@ -25,7 +26,14 @@ from pragmatic_ddd_sqlalchemy.engine import refuse_unprepared
 from pragmatic_ddd_sqlalchemy.errors import translated
 from pragmatic_ddd_sqlalchemy.maintenance import Maintenance
 from pragmatic_ddd_sqlalchemy.own_transactions import OwnTransactions
-from pragmatic_ddd_sqlalchemy.rows import as_json, entry_of, row_of, shortened
+from pragmatic_ddd_sqlalchemy.rows import (
+    batches,
+    checked_token,
+    entry_of,
+    row_of,
+    shortened,
+    unique,
+)
 from pragmatic_ddd_sqlalchemy.table import LONGEST_ERROR, LONGEST_RECEIPT, outbox_message
 from pragmatic_ddd_sqlalchemy.transactions import SqlAlchemyTransactionOperations
 from pragmatic_ddd_sqlalchemy.undone import notice_undone, refuse_undone
@@ -87,10 +95,12 @@ class SqlAlchemyOutboxStore:
             return []
         if reservation is not None:
             self._check_within_horizon(reservation.grace, "grace")
+            checked_token(reservation.claim_token)
         rows = [row_of(message) for message in messages]
         started = time.monotonic()
         with translated(connection):
             refuse_undone(connection)
+            refuse_narrow(connection)
             inserted = self._dialect.insert(connection, rows, reservation)
         return [
             _stored(message, inserted[message.message_id], reservation, started)
@@ -157,8 +167,11 @@ class SqlAlchemyOutboxStore:
         )
 
     def find(self, message_id: str) -> OutboxEntry | None:
+        if not unique([message_id]):
+            return None
         entries = self._entries(self._dialect.statements.find, {"message_id": message_id})
-        return entries[0] if entries else None
+        # MySQL and MariaDB find "x" where "x " is looked for.
+        return next((one for one in entries if one.message.message_id == message_id), None)
 
     def replay(self, message_ids: Sequence[str], *, out_of_order: bool = False) -> int:
         return self._maintenance.replay(message_ids, out_of_order=out_of_order)
@@ -177,8 +190,10 @@ class SqlAlchemyOutboxStore:
     ) -> int:
         if not batch:
             return 0
-        values = {"batch": as_json(batch), **(parameters or {})}
-        return self._own.write(lambda connection: connection.execute(statement, values).rowcount)
+        parts = [{"batch": part, **(parameters or {})} for part in batches(batch)]
+        return self._own.write(
+            lambda connection: sum(connection.execute(statement, part).rowcount for part in parts)
+        )
 
     def _entries(
         self, statement: sa.TextClause, parameters: Mapping[str, object]

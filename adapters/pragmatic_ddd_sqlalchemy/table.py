@@ -19,6 +19,7 @@ from sqlalchemy.dialects import mysql
 from pragmatic_ddd.ports.outbox_message import OutboxStatus
 
 LONGEST_KEY = 200
+LONGEST_TOKEN = 64
 LONGEST_ERROR = 4000
 LONGEST_RECEIPT = 500
 
@@ -79,7 +80,7 @@ def outbox_table(
         sa.Column("attempts", sa.Integer(), nullable=False),
         sa.Column("failures", sa.Integer(), nullable=False),
         sa.Column("due_at", _instant(), nullable=False),
-        sa.Column("claim_token", _text(64)),
+        sa.Column("claim_token", _text(LONGEST_TOKEN)),
         sa.Column("claimed_at", _instant()),
         sa.Column("last_error", _text(LONGEST_ERROR)),
         sa.Column("created_at", _instant(), nullable=False),

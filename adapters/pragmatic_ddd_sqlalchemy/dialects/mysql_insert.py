@@ -11,6 +11,7 @@ import attrs
 import sqlalchemy as sa
 
 from pragmatic_ddd.ports.outbox_message import Reservation
+from pragmatic_ddd_sqlalchemy.connection_capacity import refuse_oversized
 from pragmatic_ddd_sqlalchemy.dialects.statements import Inserted, named, names_of, ownable
 from pragmatic_ddd_sqlalchemy.rows import as_json
 
@@ -82,6 +83,7 @@ class MySqlInsert:
         reservation: Reservation | None,
     ) -> dict[str, Inserted]:
         """Insert rows in the given order, each owned if it may be."""
+        refuse_oversized(connection, rows)
         births = self._births(connection, rows, reservation)
         connection.execute(
             self._insert, [row | born for row, born in zip(rows, births, strict=True)]

@@ -43,6 +43,7 @@ def mariadb() -> Iterator[OutboxDatabase]:
 
 def _check_counts(database: OutboxDatabase, *, insert: int, claim: int, begin: int) -> None:
     store = database.store()
+    store.backlog()  # a new connection is asked what it carries
     texts: dict[str, set[tuple[str, ...]]] = {}
     for size in (1, 7, 200):
         with statements_of(database.engine) as seen:
