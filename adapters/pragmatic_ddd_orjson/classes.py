@@ -1,6 +1,7 @@
 """Hooks of attrs classes and dataclasses, generic ones too."""
 
 import dataclasses
+import inspect
 import typing
 from collections.abc import Mapping
 from typing import Any
@@ -64,8 +65,20 @@ def fields_of(annotation: Annotation) -> list[_Field]:
         ) from error
     arguments = _type_arguments(annotation)
     raw_fields = attrs.fields(owner) if attrs.has(owner) else dataclasses.fields(owner)
-    fields = {raw.name: _field(raw, hints, arguments) for raw in raw_fields}
-    return list(attrs.fields(attrs.make_class("Fields", fields, init=False)))
+    made = {raw.name: _field(raw, hints, arguments) for raw in raw_fields}
+    fields = list(attrs.fields(attrs.make_class("Fields", made, init=False)))
+    _check_constructor(owner, fields)
+    return fields
+
+
+def _check_constructor(owner: type, fields: list[_Field]) -> None:
+    """Refuse a class that cannot be made of its fields: one with an ``__init__`` of its own."""
+    try:
+        inspect.signature(owner).bind(**{field.alias: None for field in fields})
+    except TypeError as error:
+        raise UnfitError(
+            f"the constructor of {owner.__name__} does not take its fields: {error}"
+        ) from error
 
 
 def _field(raw: _Field, hints: Mapping[str, object], arguments: Mapping[object, object]) -> _Field:

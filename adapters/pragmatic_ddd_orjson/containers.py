@@ -2,6 +2,7 @@
 
 import typing
 from collections.abc import Iterable
+from operator import eq
 from typing import Any
 
 import attrs
@@ -55,7 +56,7 @@ def _items_hooks(converter: Converter, kind: type[Any], item: Annotation) -> Hoo
     read_items = list_structure_factory(list[item], converter)
     arranged = _sorted if kind in (set, frozenset) else list
 
-    def write(value: Iterable[object]) -> list[object]:
+    def write(value: Iterable[object]) -> object:
         return arranged([write_item(each) for each in value])
 
     def read(raw: list[object], _: object) -> object:
@@ -94,15 +95,20 @@ def _dict_hooks(converter: Converter, key: Annotation, item: Annotation) -> Hook
     return exact_hooks(dict, lambda value: _entries(value, write_key, write_item), dict, read)
 
 
-def _sorted(items: list[Any]) -> list[Any]:
+def _sorted(items: list[Any]) -> object:
     try:
-        return sorted(items)
+        ordered = sorted(items)
     except TypeError:
-        return sorted(items, key=repr)
+        ordered = sorted(items, key=repr)
+    if any(map(eq, ordered, ordered[1:])):
+        return UnfitError("two members are written in the same way, so one would be lost")
+    return ordered
 
 
-def _entries(value: dict[Any, Any], write_key: Write, write_item: Write) -> Entries:
+def _entries(value: dict[Any, Any], write_key: Write, write_item: Write) -> object:
     entries = Entries({write_key(key): write_item(item) for key, item in value.items()})
+    if len(entries) < len(value):
+        return UnfitError("two keys are written in the same way, so one would be lost")
     entries.keys_before = list(value)
     return entries
 
