@@ -279,7 +279,7 @@ class EventSerializerContract:
 
         read = self._read(serializer, payload)
         assert read == event
-        assert _shape(getattr(read, field)) == _shape(value)
+        assert shape(getattr(read, field)) == shape(value)
 
     @pytest.mark.parametrize(("field", "value"), ROUND_TRIPS)
     def test_the_payload_is_strict_json_without_nul(
@@ -438,16 +438,16 @@ class EventSerializerContract:
         return json.dumps(raw).encode()
 
 
-def _shape(value: object) -> object:
+def shape(value: object) -> object:
     """Return types and exact forms in depth: what ``==`` overlooks, such as 1.0 and 1.00."""
     if attrs.has(type(value)) or dataclasses.is_dataclass(value):
-        return type(value), [_shape(each) for each in _parts(value)]
+        return type(value), [shape(each) for each in _parts(value)]
     if isinstance(value, dict):
-        return dict, [(_shape(key), _shape(each)) for key, each in value.items()]
+        return dict, [(shape(key), shape(each)) for key, each in value.items()]
     if isinstance(value, (list, tuple)):
-        return type(value), [_shape(each) for each in value]
+        return type(value), [shape(each) for each in value]
     if isinstance(value, (set, frozenset)):
-        return type(value), {_shape(each) for each in value}
+        return type(value), {shape(each) for each in value}
     if isinstance(value, dt.datetime):
         return dt.datetime, value.replace(tzinfo=None), value.utcoffset()
     return type(value), repr(value)
