@@ -1,0 +1,67 @@
+"""The model, over the outbox in memory and in a SQLite file."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.model.machine import OutboxMachine
+from tests.model.outboxes import MemoryOutbox, SqliteFile, SqliteOutbox, leases_measured_by
+from tests.model.world_clock import WorldClock
+
+_EXAMPLES = 60
+_STEPS = 40
+
+Repeatable = Callable[[type[OutboxMachine]], None]
+
+
+def test_the_outbox_in_memory_keeps_its_promises(repeatable: Repeatable) -> None:
+    class InMemory(OutboxMachine):
+        def outbox(self, clock: WorldClock) -> MemoryOutbox:
+            return MemoryOutbox(clock)
+
+    repeatable(InMemory)
+
+
+def test_the_outbox_in_a_sqlite_file_keeps_its_promises(
+    repeatable: Repeatable, tmp_path: Path
+) -> None:
+    file = SqliteFile(tmp_path / "outbox.db")
+
+    class InSqlite(OutboxMachine):
+        def outbox(self, clock: WorldClock) -> SqliteOutbox:
+            file.begin(clock)
+            return SqliteOutbox(file)
+
+    with leases_measured_by(file):
+        repeatable(InSqlite)
+    file.close()
+
+
+@pytest.fixture
+def repeatable(request: pytest.FixtureRequest) -> Repeatable:
+    """Run the model; say with a failure by which command anybody can see it again."""
+    seed = request.config.getoption("--hypothesis-seed")
+    examples = int(os.environ.get("EXAMPLES", _EXAMPLES))
+    chosen = settings(
+        database=None,
+        deadline=None,
+        derandomize=seed is None,
+        max_examples=examples,
+        print_blob=False,
+        stateful_step_count=_STEPS,
+        suppress_health_check=list(HealthCheck),
+    )
+
+    def run(machine: type[OutboxMachine]) -> None:
+        try:
+            run_state_machine_as_test(machine, settings=chosen)
+        except BaseException as error:
+            seeded = "" if seed is None else f" SEED={seed}"
+            error.add_note(f"See it again: make model{seeded} EXAMPLES={examples}")
+            raise
+
+    return run
