@@ -7,6 +7,8 @@ import attrs
 from pragmatic_ddd.ports import ClaimedMessage, OutboxEntry, OutboxMessage, OutboxStatus
 
 LONGEST_TEXT = 4000
+# What differs by less is no step of the clock, but a moment between two readings.
+_A_MOMENT = dt.timedelta(seconds=1)
 _DUE_STATES = frozenset({OutboxStatus.PENDING, OutboxStatus.PROCESSING})
 _ENDED_STATES = frozenset({OutboxStatus.SENT, OutboxStatus.SKIPPED})
 
@@ -18,6 +20,7 @@ class OutboxRow:
     Attributes:
         claim_token: Who may settle it; a SENT row keeps it.
         lease: How long its present owner has it in all; zero without one.
+        claimed_at: When somebody was last given it.
     """
 
     id: int
@@ -26,6 +29,7 @@ class OutboxRow:
     due_at: dt.datetime
     claim_token: str | None = None
     lease: dt.timedelta = dt.timedelta()
+    claimed_at: dt.datetime | None = None
     status: OutboxStatus = OutboxStatus.PENDING
     attempts: int = 0
     failures: int = 0
@@ -68,6 +72,7 @@ class OutboxRow:
         """Let somebody have it until the lease is over."""
         self.claim_token = claim_token
         self.lease = lease
+        self.claimed_at = now
         self.due_at = now + lease
 
     def give_back(self, due_at: dt.datetime) -> None:
@@ -76,6 +81,18 @@ class OutboxRow:
         self.claim_token = None
         self.lease = dt.timedelta()
         self.due_at = due_at
+
+    def is_ahead_of(self, now: dt.datetime) -> bool:
+        """Tell whether it was stored, or given to its owner, later than now."""
+        latest = now + _A_MOMENT
+        was_given_later = self.claimed_at is not None and self.claimed_at > latest
+        return was_given_later or (self.is_free and self.created_at > latest)
+
+    def bring_back(self, now: dt.datetime) -> None:
+        """Have it due at once, or after the lease of its owner, who may live."""
+        self.due_at = now + self.lease
+        self.claimed_at = now if self.claim_token is not None else None
+        self.created_at = min(self.created_at, now)
 
     def note_failure(self, error: str, *, counted: bool) -> None:
         """Count a send that failed."""

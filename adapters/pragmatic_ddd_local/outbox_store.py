@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
+from pragmatic_ddd.application.arguments import refuse_text
 from pragmatic_ddd.application.clock import SystemClock
 from pragmatic_ddd.errors import OutboxStoreError
 from pragmatic_ddd.ports import (
@@ -132,6 +133,7 @@ class InMemoryOutboxStore:
             return [row.message for row in sorted(self._rows, key=lambda row: row.id)]
 
     def replay(self, message_ids: Sequence[str], *, out_of_order: bool = False) -> int:
+        refuse_text("message_ids", message_ids)
         states = {OutboxStatus.FAILED} | ({OutboxStatus.SKIPPED} if out_of_order else set())
         with self.transactions.lock:
             rows = self._in_states(message_ids, states)
@@ -144,6 +146,7 @@ class InMemoryOutboxStore:
             return len(rows)
 
     def skip(self, message_ids: Sequence[str], *, by: str, reason: str) -> int:
+        refuse_text("message_ids", message_ids)
         with self.transactions.lock:
             rows = self._in_states(message_ids, {OutboxStatus.FAILED})
             for row in rows:
@@ -250,9 +253,13 @@ class InMemoryOutboxStore:
 
     def _bring_back(self, now: dt.datetime) -> int:
         latest = now + self._horizon
-        stranded = [row for row in self._rows.unsent() if row.is_open and row.due_at > latest]
+        stranded = [
+            row
+            for row in self._rows.unsent()
+            if row.is_open and row.due_at > now and (row.due_at > latest or row.is_ahead_of(now))
+        ]
         for row in stranded:
-            row.due_at = now + row.lease  # an owner that lives keeps it
+            row.bring_back(now)
         return len(stranded)
 
     def _park(self, now: dt.datetime) -> int:

@@ -1,24 +1,32 @@
 """What keeps the outbox tidy, and what people do with dead letters."""
 
 import datetime as dt
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
 import sqlalchemy as sa
 
+from pragmatic_ddd.application.arguments import refuse_text
+from pragmatic_ddd.errors import OutboxStoreError
 from pragmatic_ddd_sqlalchemy.dialects.statements import Statements
-from pragmatic_ddd_sqlalchemy.own_transactions import OwnTransactions
+from pragmatic_ddd_sqlalchemy.own_transactions import OwnTransactions, pause
 from pragmatic_ddd_sqlalchemy.rows import Row, as_json, shortened, unique
 from pragmatic_ddd_sqlalchemy.table import LONGEST_ERROR
+
+_logger = logging.getLogger(__name__)
 
 # As many rows as a claim may have to pass over without anybody noticing.
 _TIDIED_AT_ONCE = 5000
 
+# How often it is looked for rows that somebody had locked when they were to be woken.
+_WAKING_TRIES = 8
+
 
 @attrs.frozen
 class Maintenance:
-    """Bounded work, each call in one short transaction (``tidy``: two)."""
+    """Bounded work in short transactions."""
 
     statements: Statements[sa.TextClause]
     transactions: OwnTransactions
@@ -29,10 +37,11 @@ class Maintenance:
         limit = {"limit": _TIDIED_AT_ONCE}
         horizon = {"horizon": self.horizon.total_seconds()}
         statements = self.statements
-        parked = self._change(statements.lock_newcomers, limit, statements.park, {})
+        parked = self.transactions.write(self._park)
         back = self._change(
             statements.lock_strays, {**limit, **horizon}, statements.bring_back, horizon
         )
+        back += self._change(statements.lock_ahead, limit, statements.bring_back, horizon)
         return parked + back
 
     def purge(self, older_than: dt.timedelta, batch_size: int) -> int:
@@ -58,6 +67,28 @@ class Maintenance:
             also_skipped=False,
         )
 
+    def _park(self, connection: sa.Connection) -> int:
+        """Park newcomers, but only behind what is sure to be FAILED still when they are parked.
+
+        Else one that is parked just as its head is skipped would wait in vain. Who replays or
+        skips waits for the heads locked here, and sees then what was parked.
+        """
+        statements = self.statements
+        limit = {"limit": _TIDIED_AT_ONCE}
+        newcomers = connection.execute(statements.lock_newcomers, limit).all()
+        if not newcomers:
+            return 0
+        batch = {"batch": as_json(_aggregates(newcomers))}
+        heads: dict[tuple[str, str], int] = {}
+        for head, kind, key in connection.execute(statements.lock_heads, batch):
+            heads[kind, key] = min(head, heads.get((kind, key), head))
+        ids = sorted(
+            row_id for row_id, kind, key in newcomers if heads.get((kind, key), row_id) < row_id
+        )
+        if ids:
+            connection.execute(statements.park, {"batch": as_json(ids)})
+        return len(ids)
+
     def _change(
         self,
         lock: sa.TextClause,
@@ -81,23 +112,42 @@ class Maintenance:
         *,
         also_skipped: bool,
     ) -> int:
+        refuse_text("message_ids", message_ids)
+        if not message_ids:
+            return 0
         dead = {"batch": as_json(unique(message_ids)), "also_skipped": also_skipped}
 
-        def work(connection: sa.Connection) -> int:
+        def work(connection: sa.Connection) -> Sequence[Row]:
             rows = connection.execute(self.statements.lock_dead, dead).all()
             if rows:
                 ids = as_json(sorted(row_id for row_id, *_ in rows))
                 connection.execute(change, {**parameters, "batch": ids})
-                self._wake(connection, rows)
-            return len(rows)
+                self._wake(connection, _aggregates(rows))
+            return rows
 
-        return self.transactions.write(work) if message_ids else 0
+        rows = self.transactions.write(work)
+        if rows:
+            self._wake_the_rest(_aggregates(rows))
+        return len(rows)
 
-    def _wake(self, connection: sa.Connection, rows: Sequence[Row]) -> None:
-        batch = as_json(_aggregates(rows))
-        parked = connection.execute(self.statements.lock_parked, {"batch": batch}).scalars().all()
+    def _wake(self, connection: sa.Connection, aggregates: Sequence[dict[str, Any]]) -> None:
+        batch = {"batch": as_json(aggregates)}
+        parked = connection.execute(self.statements.lock_parked, batch).scalars().all()
         if parked:
             connection.execute(self.statements.wake, {"batch": as_json(sorted(parked))})
+
+    def _wake_the_rest(self, aggregates: Sequence[dict[str, Any]]) -> None:
+        """Wake what somebody had locked just then, such as a claim that was to pass it over."""
+        batch = {"batch": as_json(aggregates)}
+        find = self.statements.find_parked
+        try:
+            for tries in range(1, _WAKING_TRIES):
+                if self.transactions.read(lambda it: it.execute(find, batch).first()) is None:
+                    return
+                self.transactions.write(lambda it: self._wake(it, aggregates))
+                pause(tries)
+        except OutboxStoreError as error:  # the dead letters are replayed, or skipped, all the same
+            _logger.warning("what waits behind dead letters may be sent an hour late: %s", error)
 
 
 def _aggregates(rows: Sequence[Row]) -> list[dict[str, Any]]:

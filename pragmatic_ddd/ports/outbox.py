@@ -153,8 +153,9 @@ class IOutboxStore(Protocol):
         """Move out of the way what the claim only has to pass over.
 
         Parks due messages that wait behind a FAILED one (for as long again as they have waited,
-        at most an hour), and brings back what a clock that stepped back has put too far into
-        the future. Bounded work; a relay calls it now and then.
+        at most an hour), and brings back what a clock that stepped back has put into the
+        future: a row that seems to have been stored, or given to its owner, later than now is
+        taken to have been so now. Bounded work; a relay calls it now and then.
 
         Returns:
             How many rows were moved.
@@ -211,6 +212,7 @@ class IOutboxStore(Protocol):
 
         Raises:
             OutboxStoreError: Nothing was changed.
+            TypeError: One text was given instead of many.
         """
 
     @abstractmethod
@@ -227,6 +229,7 @@ class IOutboxStore(Protocol):
 
         Raises:
             OutboxStoreError: Nothing was changed.
+            TypeError: One text was given instead of many.
         """
 
     @abstractmethod

@@ -115,6 +115,23 @@ class ClaimingContract(OutboxStoreBinding):
         self.pass_time(store, A_MINUTE)
         assert message_ids(store.claim_pending(batch_size=1, lease=A_MINUTE)) == ["m1"]
 
+    def test_a_message_that_failed_is_not_taken_together_with_its_successor(
+        self, store: IOutboxStore
+    ) -> None:
+        store.store([a_message("m1"), a_message("m2"), a_message("m3", of="2")])
+        first, second, third = claim_all(store)
+        store.retry_later(failed(first))
+        store.release([second])
+        store.mark_sent(delivered(third))
+        self.pass_time(store, A_MINUTE)
+
+        (again,) = claim_all(store)
+
+        assert again.message.message_id == "m1"
+        assert claim_all(store) == []
+        store.mark_sent(delivered(again))
+        assert message_ids(claim_all(store)) == ["m2"]
+
     def test_what_failed_and_what_waits_behind_it_are_claimed_in_order(
         self, store: IOutboxStore
     ) -> None:

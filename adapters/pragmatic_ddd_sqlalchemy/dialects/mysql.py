@@ -41,6 +41,15 @@ _FRAGMENTS = {
     place INT PATH '$.place', aggregate_type {key} PATH '$.aggregate_type',
     aggregate_id {key} PATH '$.aggregate_id', top BIGINT PATH '$.top',
     due_at DATETIME(6) PATH '$.due_at')) AS a""",
+    # A second: what differs by less is no step, but a moment between two readings.
+    "ahead": """(o.claimed_at > UTC_TIMESTAMP(6) + INTERVAL 1 SECOND
+    OR (o.claim_token IS NULL AND o.failures = 0
+        AND o.created_at > UTC_TIMESTAMP(6) + INTERVAL 1 SECOND))""",
+    "parked": """JSON_TABLE(:batch, '$[*]' COLUMNS (aggregate_type {key} PATH '$.aggregate_type',
+    aggregate_id {key} PATH '$.aggregate_id')) AS b
+STRAIGHT_JOIN {outbox} AS o FORCE INDEX ({unsent}) ON o.unsent = 1
+    AND o.aggregate_type = b.aggregate_type AND o.aggregate_id = b.aggregate_id
+WHERE {waits} AND o.due_at > UTC_TIMESTAMP(6)""",
     "parked_until": """UTC_TIMESTAMP(6) + INTERVAL LEAST(GREATEST(
     TIMESTAMPDIFF(MICROSECOND, o.created_at, UTC_TIMESTAMP(6)), 60000000), 3600000000)
     MICROSECOND""",
@@ -145,7 +154,7 @@ WHERE f.status = 'FAILED' AND {waits}
 FOR UPDATE SKIP LOCKED
 """,
     lock_newcomers="""
-SELECT o.id
+SELECT o.id, o.aggregate_type, o.aggregate_id
 FROM (
     SELECT d.id, d.aggregate_type, d.aggregate_id FROM {outbox} AS d FORCE INDEX ({due})
     WHERE d.due_sort <= UTC_TIMESTAMP(6)
@@ -160,6 +169,15 @@ WHERE {waits} AND (
 ) IS NOT NULL
 FOR UPDATE SKIP LOCKED
 """,
+    lock_heads="""
+SELECT f.id, f.aggregate_type, f.aggregate_id
+FROM JSON_TABLE(:batch, '$[*]' COLUMNS (aggregate_type {key} PATH '$.aggregate_type',
+    aggregate_id {key} PATH '$.aggregate_id')) AS b
+STRAIGHT_JOIN {outbox} AS f FORCE INDEX ({hindered}) ON f.hindered = 1
+    AND f.aggregate_type = b.aggregate_type AND f.aggregate_id = b.aggregate_id
+WHERE f.status = 'FAILED'
+FOR UPDATE SKIP LOCKED
+""",
     park="""
 UPDATE {ids} {by_id} SET o.due_at = {parked_until}
 """,
@@ -169,12 +187,27 @@ WHERE o.due_sort > UTC_TIMESTAMP(6) + INTERVAL :horizon SECOND
 ORDER BY o.due_sort, o.id LIMIT :limit
 FOR UPDATE SKIP LOCKED
 """,
+    lock_ahead="""
+SELECT w.id
+FROM (
+    SELECT o.id FROM (
+        SELECT d.id, d.claimed_at, d.created_at, d.claim_token, d.failures
+        FROM {outbox} AS d FORCE INDEX ({due})
+        WHERE d.due_sort > UTC_TIMESTAMP(6)
+        ORDER BY d.due_sort, d.id LIMIT :limit
+    ) AS o WHERE {ahead}
+) AS w
+STRAIGHT_JOIN {outbox} AS o FORCE INDEX (PRIMARY) ON o.id = w.id
+WHERE o.due_sort > UTC_TIMESTAMP(6) AND {ahead}
+FOR UPDATE SKIP LOCKED
+""",
     bring_back="""
 UPDATE {ids} {by_id}
 SET o.due_at = IF(o.claim_token IS NULL, LEAST(o.created_at, UTC_TIMESTAMP(6)),
         UTC_TIMESTAMP(6) + INTERVAL LEAST(
             TIMESTAMPDIFF(MICROSECOND, o.claimed_at, o.due_at), :horizon * 1000000) MICROSECOND),
-    o.claimed_at = IF(o.claim_token IS NULL, NULL, UTC_TIMESTAMP(6))
+    o.claimed_at = IF(o.claim_token IS NULL, NULL, UTC_TIMESTAMP(6)),
+    o.created_at = LEAST(o.created_at, UTC_TIMESTAMP(6))
 """,
     next_due="""
 SELECT TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), o.due_sort) / 1000000 AS seconds
@@ -214,14 +247,9 @@ SET o.last_error = LEFT(CONCAT(:note, COALESCE(CONCAT(' | ', o.last_error), ''))
     o.sent_at = UTC_TIMESTAMP(6), o.status = 'SKIPPED'
 """,
     lock_parked="""
-SELECT o.id
-FROM JSON_TABLE(:batch, '$[*]' COLUMNS (aggregate_type {key} PATH '$.aggregate_type',
-    aggregate_id {key} PATH '$.aggregate_id')) AS b
-STRAIGHT_JOIN {outbox} AS o FORCE INDEX ({unsent}) ON o.unsent = 1
-    AND o.aggregate_type = b.aggregate_type AND o.aggregate_id = b.aggregate_id
-WHERE {waits} AND o.due_at > UTC_TIMESTAMP(6)
-FOR UPDATE SKIP LOCKED
+SELECT o.id FROM {parked} FOR UPDATE SKIP LOCKED
 """,
+    find_parked="SELECT o.id FROM {parked} LIMIT 1",
     wake="""
 UPDATE {ids} {by_id} SET o.due_at = LEAST(o.created_at, UTC_TIMESTAMP(6))
 """,

@@ -23,11 +23,20 @@ from pragmatic_ddd_sqlalchemy.dialects.statements import (
 )
 from pragmatic_ddd_sqlalchemy.rows import Row
 
-# What stands in several statements in the same words.
+# What stands in several statements in the same words; later ones may stand in earlier ones.
 _FRAGMENTS = {
+    "parked": """{aggregates}
+JOIN {outbox} AS o ON o.aggregate_type = b.aggregate_type AND o.aggregate_id = b.aggregate_id
+WHERE o.status NOT IN ('SENT', 'SKIPPED') AND {waits} AND o.due_at > clock_timestamp()""",
+    "aggregates": """json_to_recordset(CAST(:batch AS json))
+    AS b (aggregate_type text, aggregate_id text)""",
     "ids": "SELECT CAST(value AS bigint) FROM json_array_elements_text(CAST(:batch AS json))",
     "texts": "SELECT value FROM json_array_elements_text(CAST(:batch AS json))",
     "waits": "o.status = 'PENDING' AND o.claim_token IS NULL AND o.failures = 0",
+    # A second: what differs by less is no step, but a moment between two readings.
+    "ahead": """(o.claimed_at > clock_timestamp() + interval '1 second'
+    OR (o.claim_token IS NULL AND o.failures = 0
+        AND o.created_at > clock_timestamp() + interval '1 second'))""",
     "parked_until": """clock_timestamp() + LEAST(
     GREATEST(clock_timestamp() - o.created_at, interval '1 minute'), interval '1 hour')""",
 }
@@ -194,9 +203,18 @@ WITH due AS MATERIALIZED (
         LIMIT 1
     ) IS NOT NULL
 )
-SELECT o.id FROM {outbox} AS o
+SELECT o.id, o.aggregate_type, o.aggregate_id FROM {outbox} AS o
 WHERE o.id = ANY (ARRAY(SELECT stuck.id FROM stuck)) AND {waits}
 FOR UPDATE OF o SKIP LOCKED
+""",
+    lock_heads="""
+SELECT f.id, f.aggregate_type, f.aggregate_id
+FROM {aggregates}
+JOIN {outbox} AS f ON f.aggregate_type = b.aggregate_type AND f.aggregate_id = b.aggregate_id
+WHERE f.status NOT IN ('SENT', 'SKIPPED')
+    AND (f.status <> 'PENDING' OR f.failures > 0 OR f.claim_token IS NOT NULL)
+    AND f.status = 'FAILED'
+FOR SHARE OF f SKIP LOCKED
 """,
     park="""
 UPDATE {outbox} AS o SET due_at = {parked_until} WHERE o.id = ANY (ARRAY({ids}))
@@ -208,12 +226,24 @@ WHERE o.status IN ('PENDING', 'PROCESSING')
 ORDER BY o.due_at, o.id LIMIT :limit
 FOR UPDATE OF o SKIP LOCKED
 """,
+    lock_ahead="""
+WITH waiting AS MATERIALIZED (
+    SELECT o.id, o.claimed_at, o.created_at, o.claim_token, o.failures FROM {outbox} AS o
+    WHERE o.status IN ('PENDING', 'PROCESSING') AND o.due_at > (SELECT clock_timestamp())
+    ORDER BY o.due_at, o.id LIMIT :limit
+)
+SELECT o.id FROM {outbox} AS o
+WHERE o.id = ANY (ARRAY(SELECT o.id FROM waiting AS o WHERE {ahead}))
+    AND o.status IN ('PENDING', 'PROCESSING') AND o.due_at > clock_timestamp() AND {ahead}
+FOR UPDATE OF o SKIP LOCKED
+""",
     bring_back="""
 UPDATE {outbox} AS o
 SET due_at = CASE WHEN o.claim_token IS NULL THEN LEAST(o.created_at, clock_timestamp())
         ELSE clock_timestamp() + LEAST(
             o.due_at - o.claimed_at, make_interval(secs => CAST(:horizon AS float))) END,
-    claimed_at = CASE WHEN o.claim_token IS NOT NULL THEN clock_timestamp() END
+    claimed_at = CASE WHEN o.claim_token IS NOT NULL THEN clock_timestamp() END,
+    created_at = LEAST(o.created_at, clock_timestamp())
 WHERE o.id = ANY (ARRAY({ids}))
 """,
     next_due="""
@@ -255,12 +285,9 @@ SET status = 'SKIPPED', sent_at = clock_timestamp(),
 WHERE o.id = ANY (ARRAY({ids}))
 """,
     lock_parked="""
-SELECT o.id
-FROM json_to_recordset(CAST(:batch AS json)) AS b (aggregate_type text, aggregate_id text)
-JOIN {outbox} AS o ON o.aggregate_type = b.aggregate_type AND o.aggregate_id = b.aggregate_id
-WHERE o.status NOT IN ('SENT', 'SKIPPED') AND {waits} AND o.due_at > clock_timestamp()
-FOR UPDATE OF o SKIP LOCKED
+SELECT o.id FROM {parked} FOR UPDATE OF o SKIP LOCKED
 """,
+    find_parked="SELECT o.id FROM {parked} LIMIT 1",
     wake="""
 UPDATE {outbox} AS o SET due_at = LEAST(o.created_at, clock_timestamp())
 WHERE o.id = ANY (ARRAY({ids}))

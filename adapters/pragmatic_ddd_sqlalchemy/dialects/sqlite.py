@@ -26,6 +26,17 @@ from pragmatic_ddd_sqlalchemy.rows import CLAIMED_COLUMNS, Row
 _FRAGMENTS = {
     "parked_until": """strftime('%Y-%m-%d %H:%M:%f', 'now', printf('%+.6f seconds', min(3600.0,
         max(60.0, (julianday('now') - julianday(o.created_at)) * 86400.0)))) || '000'""",
+    # A second: what differs by less is no step, but a moment between two readings.
+    "ahead": """(o.claimed_at > {soon}
+    OR (o.claim_token IS NULL AND o.failures = 0 AND o.created_at > {soon}))""",
+    "soon": "(strftime('%Y-%m-%d %H:%M:%f', 'now', '+1 seconds') || '000')",
+    "parked": """(
+    SELECT json_extract(value, '$.aggregate_type') AS aggregate_type,
+        json_extract(value, '$.aggregate_id') AS aggregate_id
+    FROM json_each(:batch)
+) AS b
+JOIN {outbox} AS o ON o.aggregate_type = b.aggregate_type AND o.aggregate_id = b.aggregate_id
+WHERE o.status NOT IN ('SENT', 'SKIPPED') AND {waits} AND o.due_at > {now}""",
     "now": "(strftime('%Y-%m-%d %H:%M:%f', 'now') || '000')",
     "ids": "SELECT value FROM json_each(:batch)",
     "id_and_token": """(
@@ -186,7 +197,7 @@ JOIN {outbox} AS o ON o.aggregate_type = f.aggregate_type AND o.aggregate_id = f
 WHERE f.id IN ({ids}) AND f.status = 'FAILED' AND o.status NOT IN ('SENT', 'SKIPPED') AND {waits}
 """,
     lock_newcomers="""
-SELECT o.id
+SELECT o.id, o.aggregate_type, o.aggregate_id
 FROM (
     SELECT d.id, d.aggregate_type, d.aggregate_id FROM {outbox} AS d
     WHERE d.status IN ('PENDING', 'PROCESSING') AND d.due_at <= {now}
@@ -202,6 +213,19 @@ WHERE {waits} AND (
     LIMIT 1
 ) IS NOT NULL
 """,
+    lock_heads="""
+SELECT f.id, f.aggregate_type, f.aggregate_id
+FROM (
+    SELECT json_extract(value, '$.aggregate_type') AS aggregate_type,
+        json_extract(value, '$.aggregate_id') AS aggregate_id
+    FROM json_each(:batch)
+) AS b
+JOIN {outbox} AS f INDEXED BY {hindered}
+    ON f.aggregate_type = b.aggregate_type AND f.aggregate_id = b.aggregate_id
+WHERE f.status NOT IN ('SENT', 'SKIPPED')
+    AND (f.status <> 'PENDING' OR f.failures > 0 OR f.claim_token IS NOT NULL)
+    AND f.status = 'FAILED'
+""",
     park="UPDATE {outbox} AS o SET due_at = {parked_until} WHERE o.id IN ({ids})",
     lock_strays="""
 SELECT o.id FROM {outbox} AS o
@@ -209,12 +233,22 @@ WHERE o.status IN ('PENDING', 'PROCESSING') AND o.due_at
     > strftime('%Y-%m-%d %H:%M:%f', 'now', printf('%+.6f seconds', :horizon)) || '000'
 ORDER BY o.due_at, o.id LIMIT :limit
 """,
+    lock_ahead="""
+SELECT o.id
+FROM (
+    SELECT d.id, d.claimed_at, d.created_at, d.claim_token, d.failures FROM {outbox} AS d
+    WHERE d.status IN ('PENDING', 'PROCESSING') AND d.due_at > {now}
+    ORDER BY d.due_at, d.id LIMIT :limit
+) AS o
+WHERE {ahead}
+""",
     bring_back="""
 UPDATE {outbox} AS o
 SET due_at = CASE WHEN o.claim_token IS NULL THEN min(o.created_at, {now})
         ELSE strftime('%Y-%m-%d %H:%M:%f', 'now', printf('%+.6f seconds', min(:horizon,
             (julianday(o.due_at) - julianday(o.claimed_at)) * 86400.0))) || '000' END,
-    claimed_at = CASE WHEN o.claim_token IS NOT NULL THEN {now} END
+    claimed_at = CASE WHEN o.claim_token IS NOT NULL THEN {now} END,
+    created_at = min(o.created_at, {now})
 WHERE o.id IN ({ids})
 """,
     next_due="""
@@ -253,16 +287,8 @@ SET status = 'SKIPPED', sent_at = {now},
     last_error = substr(:note || COALESCE(' | ' || o.last_error, ''), 1, :length)
 WHERE o.id IN ({ids})
 """,
-    lock_parked="""
-SELECT o.id
-FROM (
-    SELECT json_extract(value, '$.aggregate_type') AS aggregate_type,
-        json_extract(value, '$.aggregate_id') AS aggregate_id
-    FROM json_each(:batch)
-) AS b
-JOIN {outbox} AS o ON o.aggregate_type = b.aggregate_type AND o.aggregate_id = b.aggregate_id
-WHERE o.status NOT IN ('SENT', 'SKIPPED') AND {waits} AND o.due_at > {now}
-""",
+    lock_parked="SELECT o.id FROM {parked}",
+    find_parked="SELECT o.id FROM {parked} LIMIT 1",
     wake="UPDATE {outbox} AS o SET due_at = min(o.created_at, {now}) WHERE o.id IN ({ids})",
     lock_ended="""
 SELECT o.id FROM {outbox} AS o

@@ -35,9 +35,13 @@ class Statements(Generic[T]):
         retry_later: Fenced. Takes ``horizon``.
         mark_failed: Fenced.
         lock_tail: What waits behind rows, by id, that are FAILED.
-        lock_newcomers: Among the first ``limit`` due rows, those that wait behind a FAILED one.
+        lock_newcomers: Among the first ``limit`` due rows, those that wait behind a FAILED one,
+            each with its aggregate.
+        lock_heads: FAILED rows of aggregates, with these, kept from being replayed or skipped.
         park: Moves the due time of rows by id.
         lock_strays: Rows due later than ``horizon`` from now: the clock has stepped back.
+        lock_ahead: Among the first ``limit`` rows yet to be due, those that were stored, or given
+            to their owner, later than now: the clock has stepped back by less.
         bring_back: Makes strays due at once; those with an owner after their lease.
         next_due: Seconds until the next row that is not yet due.
         backlog: Counts, and the age of the oldest row in seconds.
@@ -47,6 +51,7 @@ class Statements(Generic[T]):
         replay: Rows by id.
         skip: Rows by id. Takes ``note``.
         lock_parked: Rows of aggregates that nobody owns and that are not yet due.
+        find_parked: One of these, whether or not somebody has locked it.
         wake: Makes rows by id due.
         lock_ended: Rows that ended ``older_than`` seconds ago. Takes ``limit``.
         delete: Rows by id.
@@ -62,8 +67,10 @@ class Statements(Generic[T]):
     mark_failed: T
     lock_tail: T
     lock_newcomers: T
+    lock_heads: T
     park: T
     lock_strays: T
+    lock_ahead: T
     bring_back: T
     next_due: T
     backlog: T
@@ -73,6 +80,7 @@ class Statements(Generic[T]):
     replay: T
     skip: T
     lock_parked: T
+    find_parked: T
     wake: T
     lock_ended: T
     delete: T
