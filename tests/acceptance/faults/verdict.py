@@ -35,6 +35,11 @@ class Verdict:
     outside_window: int
     errors: int
 
+    @property
+    def is_bad(self) -> bool:
+        """Whether a promise is broken."""
+        return bool(self.lost or self.phantoms or self.overtaken or self.outside_window)
+
 
 def judge(stage: Stage, journal: Path, *, killed: Sequence[int] = ()) -> Verdict:
     """Judge a run that has ended.
@@ -64,26 +69,29 @@ def unexcused(arrived: Sequence[Copy], notes: Sequence[Note], killed: Sequence[i
     """Return further copies that may not be there.
 
     A copy is excused where the outcome of the one before it was unknown to its sender, or where
-    that one's sender was out of its lease: it had been killed or stopped, or a result of its
-    was refused, and its lease was over when the copy came.
+    one of the two senders was out of its lease: it had been killed or stopped, or a result of
+    its was refused, and what it had claimed was over when the copy came.
     """
     unknown = {(note.process, one) for note in notes for one in _about(note, "unconfirmed")}
     late = {note.process for note in notes if note.what == "lost_lease"} | set(killed)
-    leases: dict[tuple[int, str], list[Note]] = defaultdict(list)
+    claims: dict[tuple[int, str], list[Note]] = defaultdict(list)
     for note in notes:
         for event_id in _about(note, "claimed"):
-            leases[note.process, event_id].append(note)
+            claims[note.process, event_id].append(note)
+
+    def was_late(sent: Copy, now: float) -> bool:
+        held = claims[sent.sender, sent.event_id]
+        until = [one.until for one in held if one.at <= sent.at]
+        return sent.sender in late and bool(until) and until[-1] <= now
+
     before: dict[str, Copy] = {}
     found = []
     for copy in arrived:
-        previous = before.get(copy.event_id)
+        first = before.get(copy.event_id)
         before[copy.event_id] = copy
-        if previous is None or (previous.sender, previous.event_id) in unknown:
+        if first is None or (first.sender, first.event_id) in unknown:
             continue
-        claims = leases[previous.sender, previous.event_id]
-        claims = [note for note in claims if note.at <= previous.at]
-        is_over = bool(claims) and claims[-1].until <= copy.at
-        if not (is_over and previous.sender in late):
+        if not any(was_late(one, copy.at) for one in (first, copy)):
             found.append(copy)
     return found
 

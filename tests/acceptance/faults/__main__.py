@@ -1,0 +1,93 @@
+"""Runs the parts and writes build/faults.json: python -m tests.acceptance.faults [--quick] [PART…]."""
+
+import argparse
+import json
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.acceptance.faults import contention, eager_ordered, outage, restart
+from tests.acceptance.faults.broker.process import BrokerProcess
+from tests.acceptance.faults.kill.part import run_kills, run_pauses
+from tests.acceptance.faults.rules import broken_rules
+from tests.acceptance.faults.stage import DATABASES
+from tests.services.catalogue import services
+
+_REPORT = Path("build/faults.json")
+_FOLDER = Path("build/faults")
+
+Figures = dict[str, Any]
+Part = Callable[[bool, Path, int], Figures]
+
+
+def _contention(quick: bool, folder: Path, port: int) -> Figures:
+    return {
+        database: contention.run(database, quick=quick, folder=folder, broker_port=port)
+        for database in DATABASES
+    }
+
+
+_PARTS: dict[str, Part] = {
+    "kill": lambda quick, folder, port: run_kills(quick=quick, folder=folder, broker_port=port),
+    "contention": _contention,
+    "eager_ordered": lambda quick, folder, port: eager_ordered.run(
+        quick=quick, folder=folder, broker_port=port
+    ),
+    "outage": lambda quick, folder, _: outage.run(quick=quick, folder=folder),
+    "restart": lambda quick, folder, port: restart.run(
+        quick=quick, folder=folder, broker_port=port
+    ),
+    "stale_owner": lambda quick, folder, port: run_pauses(
+        quick=quick, folder=folder, broker_port=port
+    ),
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.acceptance.faults")
+    parser.add_argument("--quick", action="store_true", help="each kind once, under five minutes")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(_PARTS)}; or all")
+    arguments = parser.parse_args()
+    unknown = set(arguments.parts) - _PARTS.keys()
+    if unknown:
+        parser.error(f"no part is called {', '.join(sorted(unknown))}")
+    for service in services():
+        service.start()
+    report: Figures = {}
+    for name in arguments.parts or _PARTS:
+        started = time.monotonic()
+        report[name] = _run(name, quick=arguments.quick)
+        _show(name, report[name], time.monotonic() - started)
+    _REPORT.write_text(json.dumps(report, indent=2) + "\n")
+    print(f"written to {_REPORT}")
+    problems = broken_rules(report)
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return 1 if problems else 0
+
+
+def _run(name: str, *, quick: bool) -> Figures:
+    folder = (_FOLDER / name).resolve()
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    with BrokerProcess(folder) as broker:
+        return _PARTS[name](quick, folder, broker.port)
+
+
+def _show(name: str, figures: Figures, seconds: float) -> None:
+    rows = figures if all(isinstance(one, dict) for one in figures.values()) else {"": figures}
+    print(f"\n{name} ({seconds:.0f} s)")
+    columns = list(dict.fromkeys(column for row in rows.values() for column in row))
+    widths = [max(len(column), 8) + 2 for column in columns]
+    print(" " * 12 + "".join(f"{one:>{width}}" for one, width in zip(columns, widths, strict=True)))
+    for title, row in rows.items():
+        cells = (str(row.get(column, "")) for column in columns)
+        line = "".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
+        print(f"{title:12}{line}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

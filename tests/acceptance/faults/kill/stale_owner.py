@@ -1,0 +1,69 @@
+"""One stale owner: a process that stands still past its lease, and wakes up too late."""
+
+import signal
+
+import attrs
+
+from tests.acceptance.faults.children import wait_for
+from tests.acceptance.faults.kill.failpoint import RELAY
+from tests.acceptance.faults.kill.play import PATIENCE_SECONDS, Play, Task, UnreachedError
+from tests.acceptance.faults.verdict import Verdict
+
+
+@attrs.frozen(kw_only=True)
+class StaleRun:
+    """What came of one pause.
+
+    Attributes:
+        task: What was done.
+        verdict: What reached the broker; ``None`` with a problem.
+        accepted: Rows that the stale owner changed when it woke up.
+        refused: Results of its that were refused.
+        problem: What went wrong beside that, if anything did.
+    """
+
+    task: Task
+    verdict: Verdict | None = None
+    accepted: int = 0
+    refused: int = 0
+    problem: str = ""
+
+
+def pause(task: Task) -> StaleRun:
+    """Do it, in this process and its children."""
+    stage = task.stage()
+    with stage.built():
+        try:
+            with Play(stage, task.failpoint) as play:
+                return _pause(task, play)
+        except (TimeoutError, UnreachedError) as error:
+            return StaleRun(task=task, problem=f"{error}; see {stage.folder}")
+
+
+def _pause(task: Task, play: Play) -> StaleRun:
+    victim = play.start_both(task.trap(signal.SIGSTOP))
+    wait_for(
+        lambda: victim.has_ended() or victim.has_stopped(), PATIENCE_SECONDS, "the process to stop"
+    )
+    if victim.status is not None:
+        raise UnreachedError(f"the failpoint was not reached, the process ended: {victim.status}")
+    owned = [row.message_id for row in play.rows.unsent() if row.is_owned]
+    if task.failpoint.role == RELAY:
+        play.start_relay()
+        if play.writer.wait(PATIENCE_SECONDS):
+            raise UnreachedError(f"the writer ended by {play.writer.status}")
+    wait_for(play.rows.all_are_sent, PATIENCE_SECONDS, "everything to be taken over and sent")
+    before = play.rows.states(owned)
+    victim.send(signal.SIGCONT)
+    if task.failpoint.role == RELAY and victim.end(PATIENCE_SECONDS):
+        raise UnreachedError(f"the stale relay ended by {victim.status}")
+    play.run_to_the_end()
+    after = play.rows.states(owned)
+    notes = play.stage.diary.read()
+    lost = [n for n in notes if n.what == "lost_lease" and n.process == victim.pid]
+    return StaleRun(
+        task=task,
+        verdict=play.judge(victim),
+        accepted=sum(before[one] != after[one] for one in owned),
+        refused=sum(int(note.text) for note in lost),
+    )

@@ -1,0 +1,92 @@
+"""The rows of a run's outbox, as the one who judges and the operator see them."""
+
+import datetime as dt
+import time
+from collections.abc import Sequence
+from typing import Any, Self
+
+import attrs
+import sqlalchemy as sa
+
+from pragmatic_ddd_sqlalchemy import SqlAlchemyOutboxStore
+from tests.acceptance.faults.stage import Stage
+
+_UNSENT = ("PENDING", "PROCESSING")
+
+
+@attrs.frozen
+class UnsentRow:
+    """A row that waits.
+
+    Attributes:
+        message_id: Of the event.
+        aggregate_id: Whose event it is.
+        due_at: When its owner's time is over, or it is due, in seconds of the wall clock.
+        is_owned: Whether somebody owns it.
+    """
+
+    message_id: str
+    aggregate_id: str
+    due_at: float
+    is_owned: bool
+
+
+@attrs.define(eq=False)
+class Rows:
+    """Reads them, and acts as the operator. Keeps no connection open.
+
+    Attributes:
+        engine: One that does not pool.
+        outbox: The table.
+        replayed_at: When dead letters were replayed last, in seconds of the wall clock.
+    """
+
+    engine: sa.Engine
+    outbox: sa.Table
+    replayed_at: float = attrs.field(default=0.0, init=False)
+
+    @classmethod
+    def of(cls, stage: Stage) -> Self:
+        return cls(stage.judges_engine(), stage.tables()[1])
+
+    def unsent(self) -> list[UnsentRow]:
+        """Return the rows that wait, in the order of their aggregates' histories."""
+        outbox = self.outbox.c
+        query = (
+            sa.select(outbox.message_id, outbox.aggregate_id, outbox.due_at, outbox.claim_token)
+            .where(outbox.status.in_(_UNSENT))
+            .order_by(outbox.id)
+        )
+        with self.engine.connect() as connection:
+            return [
+                UnsentRow(message_id, aggregate_id, _seconds(due_at), token is not None)
+                for message_id, aggregate_id, due_at, token in connection.execute(query)
+            ]
+
+    def all_are_sent(self) -> bool:
+        """Say whether nothing is left to send; as the operator, replay what is FAILED."""
+        outbox = self.outbox.c
+        query = sa.select(outbox.status, outbox.message_id).where(outbox.status != "SENT")
+        with self.engine.connect() as connection:
+            left = connection.execute(query).all()
+        failed = [message_id for status, message_id in left if status == "FAILED"]
+        if failed:
+            SqlAlchemyOutboxStore(self.engine, self.outbox).replay(failed)
+            self.replayed_at = time.time()
+        return not left
+
+    def states(self, message_ids: Sequence[str]) -> dict[str, tuple[Any, ...]]:
+        """Return everything that a settling could change, by message."""
+        outbox = self.outbox.c
+        changeable = (
+            *(outbox.status, outbox.attempts, outbox.failures, outbox.due_at),
+            *(outbox.claim_token, outbox.last_error, outbox.sent_at, outbox.receipt),
+        )
+        query = sa.select(outbox.message_id, *changeable).where(outbox.message_id.in_(message_ids))
+        with self.engine.connect() as connection:
+            return {row[0]: tuple(row[1:]) for row in connection.execute(query)}
+
+
+def _seconds(value: dt.datetime) -> float:
+    """Return a time of the database, which is in UTC, in seconds of the wall clock."""
+    return (value if value.tzinfo else value.replace(tzinfo=dt.UTC)).timestamp()
