@@ -1,6 +1,6 @@
-"""Counts what an engine is asked."""
+"""Sees what an engine is asked."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import sqlalchemy as sa
@@ -19,3 +19,14 @@ def statements_of(engine: sa.Engine) -> Iterator[list[str]]:
         yield seen
     finally:
         sa.event.remove(engine, "before_cursor_execute", remember)
+
+
+def once_after(engine: sa.Engine, statement: sa.TextClause, do: Callable[[], object]) -> None:
+    """Do something as soon as that statement has been executed, for the first time."""
+    times = iter([True])
+
+    def executed(_: sa.Connection, clause: sa.ClauseElement, *__: object) -> None:
+        if getattr(clause, "text", None) == statement.text and next(times, False):
+            do()
+
+    sa.event.listen(engine, "after_execute", executed)
