@@ -199,8 +199,10 @@ class RocketMqEventManager:
 
     def _topic(self, message: OutboxMessage, addressee: Addressee) -> str:
         try:
-            return self.topics.resolve(message.event_type, subscriber=addressee.subscriber)
-        except ConfigurationError as error:  # may be mended by a deploy: it comes again
+            topic = self.topics.resolve(message.event_type, subscriber=addressee.subscriber)
+            return checked_topic(topic)
+        # A setting is wrong, not the message: a deploy may mend it, so that it comes again.
+        except (ConfigurationError, RefusedMessageError) as error:
             raise EventPublishError(message.message_id, "(none)", str(error)) from error
 
     def _started_producer(self) -> NativeProducer:

@@ -5,7 +5,7 @@ event.topic.shop.order.paid      = shop-payments     the events of that name
 event.topic.subscriber.invoicing = shop-invoicing    what is meant for that subscriber alone
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import attrs
 
@@ -19,6 +19,9 @@ _RULE = "a topic is printable ASCII text without spaces, at most 249 characters"
 _LONGEST_TOPIC = 249
 
 
+def _any_topic(_: str) -> None: ...
+
+
 @attrs.frozen
 class ConfigurableTopicResolver:
     """Takes the topic of the subscriber, else that of the event, else the default one.
@@ -27,9 +30,12 @@ class ConfigurableTopicResolver:
 
     Attributes:
         source: Where the settings are.
+        broker_rule: Raises a ``ValueError`` for a topic that the broker does not allow; an
+            adapter brings it. Without it only what no broker allows is refused here.
     """
 
     source: IConfigurationSource
+    broker_rule: Callable[[str], object] = attrs.field(default=_any_topic, kw_only=True)
     _topics: dict[str, str | None] = attrs.field(factory=dict, init=False, repr=False)
 
     def resolve(self, event_type: str, *, subscriber: str | None = None) -> str:
@@ -63,10 +69,18 @@ class ConfigurableTopicResolver:
     def _topic(self, key: str) -> str | None:
         if key not in self._topics:
             topic = self.source.get(key)
-            if topic is not None and not _is_topic(topic):
-                raise ConfigurationError([f"{key} = {topic!r}: {_RULE}"])
+            if topic is not None:
+                self._check(key, topic)
             self._topics[key] = topic
         return self._topics[key]
+
+    def _check(self, key: str, topic: str) -> None:
+        if not _is_topic(topic):
+            raise ConfigurationError([f"{key} = {topic!r}: {_RULE}"])
+        try:
+            self.broker_rule(topic)
+        except ValueError as error:
+            raise ConfigurationError([f"{key} = {topic!r}: {error}"]) from error
 
 
 def _keys(event_type: str, subscriber: str | None) -> list[str]:

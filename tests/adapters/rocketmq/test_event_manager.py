@@ -4,6 +4,8 @@ import logging
 
 import pytest
 
+from pragmatic_ddd.application.configuration import MappingConfigurationSource
+from pragmatic_ddd.application.events import ConfigurableTopicResolver
 from pragmatic_ddd.errors import (
     BrokerUnavailableError,
     ConfigurationError,
@@ -17,7 +19,7 @@ from pragmatic_ddd.ports.events import IEventManager
 from pragmatic_ddd.ports.metrics import PublishPath
 from pragmatic_ddd.ports.outbox_message import OutboxMessage
 from pragmatic_ddd_local.counting_metrics import CountingMetrics
-from pragmatic_ddd_rocketmq import RocketMqEventManager, RocketMqStartError
+from pragmatic_ddd_rocketmq import RocketMqEventManager, RocketMqStartError, checked_topic
 from tests.adapters.rocketmq.shop import (
     OrderPaid,
     OrderPlaced,
@@ -76,12 +78,23 @@ def test_an_event_that_rocketmq_can_never_take_is_rejected(
         events.publish_stored(a_stored_event(aggregate_id="a\x02b"))
 
 
-def test_a_topic_that_rocketmq_does_not_allow_is_rejected() -> None:
+@pytest.mark.parametrize("topic", ["shop.events", "x" * 128, "TBW102", "%DLQ%shop"])
+def test_a_topic_that_rocketmq_does_not_allow_kills_no_event(topic: str) -> None:
+    """A setting is wrong, not the event: it may be published once that is mended."""
     with (
-        an_event_manager("shop.events") as manager,
-        pytest.raises(EventRejectedError, match="letters, digits"),
+        an_event_manager(topic) as manager,
+        pytest.raises(EventPublishError, match=r"letters, digits|RocketMQ's own") as caught,
     ):
         manager.publish_stored(a_stored_event())
+    assert caught.value.retryable
+
+
+def test_a_topic_that_rocketmq_does_not_allow_is_refused_where_it_is_set() -> None:
+    source = MappingConfigurationSource({"event.topic.default": "shop.events"})
+    topics = ConfigurableTopicResolver(source, broker_rule=checked_topic)
+
+    with pytest.raises(ConfigurationError, match=r"event\.topic\.default.*letters, digits"):
+        topics.check([OrderPaid])
 
 
 def test_an_event_without_a_topic_may_be_published_later() -> None:

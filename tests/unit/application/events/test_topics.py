@@ -44,6 +44,22 @@ def test_a_topic_that_no_broker_takes_is_refused(topic: str) -> None:
         a_resolver(default=topic).resolve("shop.order.paid")
 
 
+def test_a_topic_that_this_broker_does_not_take_is_refused_with_its_reason() -> None:
+    def without_dots(topic: str) -> None:
+        if "." in topic:
+            raise ValueError("no dots")
+
+    settings = {"event.topic.default": "shop.events", "event.topic.shop.order.paid": "paid"}
+    resolver = ConfigurableTopicResolver(
+        MappingConfigurationSource(settings), broker_rule=without_dots
+    )
+
+    assert resolver.resolve("shop.order.paid") == "paid"
+    for _ in range(2):
+        with pytest.raises(ConfigurationError, match=r"event\.topic\.default.*no dots"):
+            resolver.check([OrderPaid, OrderShipped])
+
+
 def test_all_wrong_topics_are_named_when_the_application_is_wired() -> None:
     resolver = a_resolver(shop__order__paid="two words")
 
