@@ -27,7 +27,8 @@ from pragmatic_ddd_sqlalchemy.dead_letters import bury
 from pragmatic_ddd_sqlalchemy.dialects import IOutboxDialect
 from pragmatic_ddd_sqlalchemy.dialects.locked import Locked, LockedRow, aggregates_json
 from pragmatic_ddd_sqlalchemy.own_transactions import OwnTransactions
-from pragmatic_ddd_sqlalchemy.rows import as_json, claimed_of, shortened
+from pragmatic_ddd_sqlalchemy.row_limits import shortened
+from pragmatic_ddd_sqlalchemy.rows import as_json, claimed_of
 from pragmatic_ddd_sqlalchemy.table import LONGEST_ERROR
 
 _logger = logging.getLogger(__name__)

@@ -12,7 +12,8 @@ from pragmatic_ddd.application.arguments import refuse_text
 from pragmatic_ddd.errors import OutboxStoreError
 from pragmatic_ddd_sqlalchemy.dialects.statements import Statements
 from pragmatic_ddd_sqlalchemy.own_transactions import OwnTransactions, pause
-from pragmatic_ddd_sqlalchemy.rows import Row, as_json, shortened, unique
+from pragmatic_ddd_sqlalchemy.row_limits import shortened, unique
+from pragmatic_ddd_sqlalchemy.rows import Row, as_json
 from pragmatic_ddd_sqlalchemy.table import LONGEST_ERROR
 
 _logger = logging.getLogger(__name__)

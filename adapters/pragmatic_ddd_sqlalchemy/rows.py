@@ -1,13 +1,7 @@
-"""Rows of the outbox as messages, and messages as rows: text that every database holds.
-
-What cannot be stored exactly is refused here, by the same rule on every database: one that
-cuts in silence would change what an aggregate is called, or what is sent.
-"""
+"""Rows of the outbox as messages, and messages as rows."""
 
 import datetime as dt
 import json
-import re
-import reprlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -17,8 +11,13 @@ from pragmatic_ddd.ports.outbox_message import (
     OutboxMessage,
     OutboxStatus,
 )
-from pragmatic_ddd_sqlalchemy.errors import RefusedByDatabaseError
-from pragmatic_ddd_sqlalchemy.table import LONGEST_KEY, LONGEST_TOKEN
+from pragmatic_ddd_sqlalchemy.row_limits import (
+    BITS,
+    checked_key,
+    checked_number,
+    headers_text,
+    payload_text,
+)
 
 # What is read of a row, in this order: rows are unpacked, which is three times as fast as
 # asking them for each column by name.
@@ -51,10 +50,7 @@ _CLAIMED = len(CLAIMED_COLUMNS)
 
 Row = Sequence[Any]
 
-# NUL cannot be stored in PostgreSQL, half of a surrogate pair cannot be encoded anywhere.
-_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 _KEYS = ("message_id", "aggregate_type", "aggregate_id", "event_type")
-_BITS = {"aggregate_version": 64, "event_index": 32, "event_version": 32}
 
 # The smallest packet that MySQL servers are set to is a million bytes, and a character of JSON
 # becomes four bytes of a statement at most.
@@ -87,18 +83,9 @@ def row_of(message: OutboxMessage) -> dict[str, Any]:
         RefusedByDatabaseError: A key is too long, a number too large, a header no text, or
             there is text that cannot be stored.
     """
-    row: dict[str, Any] = {key: _checked_key(message, key) for key in _KEYS}
-    numbers = {name: _checked_number(message, name) for name in _BITS}
-    return row | numbers | {"payload": _payload_text(message), "headers": _headers_text(message)}
-
-
-def checked_token(claim_token: str) -> str:
-    """Return a claim token that every database keeps as it is.
-
-    Raises:
-        RefusedByDatabaseError: It would be cut, or is the same as another one.
-    """
-    return _checked_text("claim token", claim_token, LONGEST_TOKEN)
+    row: dict[str, Any] = {key: checked_key(message, key) for key in _KEYS}
+    numbers = {name: checked_number(message, name) for name in BITS}
+    return row | numbers | {"payload": payload_text(message), "headers": headers_text(message)}
 
 
 def message_of(values: Sequence[Any]) -> OutboxMessage:
@@ -171,61 +158,6 @@ def entry_of(row: Row) -> OutboxEntry:
     )
 
 
-def shortened(text: str, length: int) -> str:
-    """Return as much of a text as a column takes, without what no column can hold."""
-    return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", text[:length])
-
-
-def unique(values: Iterable[str]) -> list[str]:
-    """Return text without what appears again, and without what no row can hold."""
-    return [value for value in dict.fromkeys(values) if not _UNSTORABLE.search(value)]
-
-
-def _checked_key(message: OutboxMessage, key: str) -> str:
-    return _checked_text(key, getattr(message, key), LONGEST_KEY, _of(message))
-
-
-def _checked_text(name: str, value: str, longest: int, where: str = "") -> str:
-    # MySQL and MariaDB take "x" and "x " for the same key.
-    if not 1 <= len(value) <= longest or _UNSTORABLE.search(value) or value.endswith(" "):
-        raise RefusedByDatabaseError(
-            f"{name} {shortened(value, longest)!r}{where}: 1 to {longest} characters, "
-            "without NUL, half surrogates and a space at the end"
-        )
-    return value
-
-
-def _checked_number(message: OutboxMessage, name: str) -> int | None:
-    value: object = getattr(message, name)
-    if value is None and name == "aggregate_version":
-        return None
-    # SQLite would make a float of it, MySQL and MariaDB (not strict) the largest that they have.
-    limit = 1 << (_BITS[name] - 1)
-    if isinstance(value, bool) or not isinstance(value, int) or not -limit <= value < limit:
-        raise RefusedByDatabaseError(
-            f"{name} {reprlib.repr(value)}{_of(message)}: a whole number of {_BITS[name]} bits"
-        )
-    return value
-
-
-def _headers_text(message: OutboxMessage) -> str:
-    for name, value in message.headers.items():
-        if not (_is_storable(name) and _is_storable(value)):
-            raise RefusedByDatabaseError(
-                f"header {name!a:.60} of {value!a:.60}{_of(message)}: "
-                "text without NUL and half surrogates"
-            )
-    return json.dumps(dict(message.headers))
-
-
-def _is_storable(text: object) -> bool:
-    return isinstance(text, str) and not _UNSTORABLE.search(text)
-
-
-def _of(message: OutboxMessage) -> str:
-    return f" of message {shortened(message.message_id, LONGEST_KEY)!r}"
-
-
 def _bytes_of(payload: object) -> bytes:
     if not isinstance(payload, str):
         # SQLite keeps whatever it is given.
@@ -241,15 +173,6 @@ def _headers_of(text: str) -> dict[str, str]:
     if not isinstance(headers, dict) or not all(isinstance(one, str) for one in headers.values()):
         raise ValueError(f"headers {text[:100]!r}: a JSON object of strings")
     return headers
-
-
-def _payload_text(message: OutboxMessage) -> str:
-    try:
-        return message.payload.decode()
-    except UnicodeDecodeError as error:
-        raise RefusedByDatabaseError(
-            f"payload of message {message.message_id!r} is not UTF-8 text: {error}"
-        ) from error
 
 
 def _utc(value: dt.datetime | str) -> dt.datetime:

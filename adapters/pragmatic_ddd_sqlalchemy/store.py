@@ -26,14 +26,8 @@ from pragmatic_ddd_sqlalchemy.engine import refuse_unprepared
 from pragmatic_ddd_sqlalchemy.errors import translated
 from pragmatic_ddd_sqlalchemy.maintenance import Maintenance
 from pragmatic_ddd_sqlalchemy.own_transactions import OwnTransactions
-from pragmatic_ddd_sqlalchemy.rows import (
-    batches,
-    checked_token,
-    entry_of,
-    row_of,
-    shortened,
-    unique,
-)
+from pragmatic_ddd_sqlalchemy.row_limits import checked_token, shortened, unique
+from pragmatic_ddd_sqlalchemy.rows import batches, entry_of, row_of
 from pragmatic_ddd_sqlalchemy.table import LONGEST_ERROR, LONGEST_RECEIPT, outbox_message
 from pragmatic_ddd_sqlalchemy.transactions import SqlAlchemyTransactionOperations
 from pragmatic_ddd_sqlalchemy.undone import notice_undone, refuse_undone
@@ -170,8 +164,7 @@ class SqlAlchemyOutboxStore:
         if not unique([message_id]):
             return None
         entries = self._entries(self._dialect.statements.find, {"message_id": message_id})
-        # MySQL and MariaDB find "x" where "x " is looked for.
-        return next((one for one in entries if one.message.message_id == message_id), None)
+        return entries[0] if entries else None
 
     def replay(self, message_ids: Sequence[str], *, out_of_order: bool = False) -> int:
         return self._maintenance.replay(message_ids, out_of_order=out_of_order)

@@ -1,0 +1,100 @@
+"""What a row holds: the same limits on every database, and what becomes of text beyond them.
+
+What would be cut, rounded, converted or taken for another one by some database is refused by
+the same rule on all of them, with its name and before anything is sent. Texts for people only
+are shortened instead.
+"""
+
+import json
+import re
+import reprlib
+from collections.abc import Iterable
+
+from pragmatic_ddd.ports.outbox_message import OutboxMessage
+from pragmatic_ddd_sqlalchemy.errors import RefusedByDatabaseError
+from pragmatic_ddd_sqlalchemy.table import LONGEST_KEY, LONGEST_TOKEN
+
+# NUL cannot be stored in PostgreSQL, half of a surrogate pair cannot be encoded anywhere.
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+BITS = {"aggregate_version": 64, "event_index": 32, "event_version": 32}
+
+
+def shortened(text: str, length: int) -> str:
+    """Return as much of a text as a column takes, without what no column can hold."""
+    return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", text[:length])
+
+
+def unique(values: Iterable[str]) -> list[str]:
+    """Return text without what appears again, and without what no row can hold."""
+    return [value for value in dict.fromkeys(values) if not _is_unkeepable(value)]
+
+
+def checked_token(claim_token: str) -> str:
+    """Return a claim token that every database keeps as it is.
+
+    Raises:
+        RefusedByDatabaseError: It would be cut, or is the same as another one.
+    """
+    return _checked_text("claim token", claim_token, LONGEST_TOKEN)
+
+
+def checked_key(message: OutboxMessage, key: str) -> str:
+    """Return one of a message's keys, if no database changes it or takes it for another one."""
+    return _checked_text(key, getattr(message, key), LONGEST_KEY, _of(message))
+
+
+def checked_number(message: OutboxMessage, name: str) -> int | None:
+    """Return one of a message's numbers, if its column has the bits."""
+    value: object = getattr(message, name)
+    if value is None and name == "aggregate_version":
+        return None
+    # SQLite would make a float of it, MySQL and MariaDB (not strict) the largest that they have.
+    limit = 1 << (BITS[name] - 1)
+    if isinstance(value, bool) or not isinstance(value, int) or not -limit <= value < limit:
+        raise RefusedByDatabaseError(
+            f"{name} {reprlib.repr(value)}{_of(message)}: a whole number of {BITS[name]} bits"
+        )
+    return value
+
+
+def headers_text(message: OutboxMessage) -> str:
+    """Return a message's headers as JSON, if they are text."""
+    for name, value in message.headers.items():
+        if not (_is_storable(name) and _is_storable(value)):
+            raise RefusedByDatabaseError(
+                f"header {name!a:.60} of {value!a:.60}{_of(message)}: "
+                "text without NUL and half surrogates"
+            )
+    return json.dumps(dict(message.headers))
+
+
+def payload_text(message: OutboxMessage) -> str:
+    """Return a message's payload as text, if it is UTF-8."""
+    try:
+        return message.payload.decode()
+    except UnicodeDecodeError as error:
+        raise RefusedByDatabaseError(
+            f"payload of message {message.message_id!r} is not UTF-8 text: {error}"
+        ) from error
+
+
+def _checked_text(name: str, value: str, longest: int, where: str = "") -> str:
+    if not 1 <= len(value) <= longest or _is_unkeepable(value):
+        raise RefusedByDatabaseError(
+            f"{name} {shortened(value, longest)!r}{where}: 1 to {longest} characters, "
+            "without NUL, half surrogates and a space at the end"
+        )
+    return value
+
+
+def _is_unkeepable(key: str) -> bool:
+    # MySQL and MariaDB take "x" and "x " for the same key.
+    return key.endswith(" ") or _UNSTORABLE.search(key) is not None
+
+
+def _is_storable(text: object) -> bool:
+    return isinstance(text, str) and not _UNSTORABLE.search(text)
+
+
+def _of(message: OutboxMessage) -> str:
+    return f" of message {shortened(message.message_id, LONGEST_KEY)!r}"
