@@ -12,6 +12,7 @@ import enum
 import inspect
 import threading
 from collections.abc import Callable, Collection, Iterable
+from concurrent.futures import Future
 
 import attrs
 
@@ -172,7 +173,7 @@ class Dispatcher:
             if subscriber.condition is not None and not subscriber.condition(event):
                 return SubscriberOutcome(subscriber, Outcome.NOT_WANTED)
             handler: Callable[[DomainEvent], object] = subscriber.handler
-            _refuse_awaitable(handler(event))
+            _refuse_unfinished(handler(event))
         except Exception as error:  # noqa: BLE001  # a subscriber's outermost frame: see outcome
             self.metrics.consume_failed(event.event_type, subscriber.code, final=final)
             return SubscriberOutcome(subscriber, Outcome.FAILED, error)
@@ -200,8 +201,12 @@ def _line(outcome: SubscriberOutcome) -> str:
     return f"{line}, {type(outcome.error).__name__}: {outcome.error}"
 
 
-def _refuse_awaitable(result: object) -> None:
-    if inspect.isawaitable(result):
+def _refuse_unfinished(result: object) -> None:
+    """Refuse what stands for work that is not done, or not even begun."""
+    is_later = isinstance(result, Future) or inspect.isawaitable(result)
+    if is_later or inspect.isgenerator(result) or inspect.isasyncgen(result):
         if inspect.iscoroutine(result):
             result.close()
-        raise TypeError("the handler returned something to await, so it has not done its work")
+        raise TypeError(
+            f"the handler returned a {type(result).__name__}: it has left its work to later"
+        )
