@@ -20,6 +20,7 @@ _logger = logging.getLogger(__name__)
 
 # As many rows as a claim may have to pass over without anybody noticing.
 _TIDIED_AT_ONCE = 5000
+_LOOKED_AHEAD = 500
 
 # How often it is looked for rows that somebody had locked when they were to be woken.
 _WAKING_TRIES = 8
@@ -35,15 +36,7 @@ class Maintenance:
 
     def tidy(self) -> int:
         """Park what waits behind a FAILED row, and bring back what is due too late."""
-        limit = {"limit": _TIDIED_AT_ONCE}
-        horizon = {"horizon": self.horizon.total_seconds()}
-        statements = self.statements
-        parked = self.transactions.write(self._park)
-        back = self._change(
-            statements.lock_strays, {**limit, **horizon}, statements.bring_back, horizon
-        )
-        back += self._change(statements.lock_ahead, limit, statements.bring_back, horizon)
-        return parked + back
+        return self.transactions.write(self._park) + self._bring_back()
 
     def purge(self, older_than: dt.timedelta, batch_size: int) -> int:
         """Delete rows that ended long ago."""
@@ -89,6 +82,25 @@ class Maintenance:
         if ids:
             connection.execute(statements.park, {"batch": as_json(ids)})
         return len(ids)
+
+    def _bring_back(self) -> int:
+        statements = self.statements
+        horizon = {"horizon": self.horizon.total_seconds()}
+        back = self._change(
+            statements.lock_strays,
+            {"limit": _TIDIED_AT_ONCE, **horizon},
+            statements.bring_back,
+            horizon,
+        )
+        # Mostly there is none ahead: that is to cost next to nothing, whatever else waits.
+        for _ in range(_TIDIED_AT_ONCE // _LOOKED_AHEAD):
+            found = self._change(
+                statements.lock_ahead, {"limit": _LOOKED_AHEAD}, statements.bring_back, horizon
+            )
+            if not found:
+                break
+            back += found
+        return back
 
     def _change(
         self,

@@ -99,6 +99,17 @@ def test_a_retry_is_due_within_the_horizon(database: OutboxDatabase) -> None:
     assert store.tidy() == 0
 
 
+def test_thousands_of_rows_come_back_at_once_when_the_clock_has_stepped_back(
+    database: OutboxDatabase,
+) -> None:
+    store = database.store()
+    store.store([a_message(of=str(number)) for number in range(1200)])
+    database.pass_time(-AN_HOUR)
+
+    assert store.tidy() == 1200
+    assert len(store.claim_pending(batch_size=2000, lease=A_MINUTE)) == 1200
+
+
 @pytest.mark.parametrize("verb", ["claim", "claim_pending", "store"])
 def test_a_lease_beyond_the_horizon_is_refused(database: OutboxDatabase, verb: str) -> None:
     store = database.store()
