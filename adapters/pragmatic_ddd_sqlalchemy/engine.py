@@ -61,7 +61,12 @@ def make_sqlite_safe(engine: sa.Engine, *, busy_timeout: dt.timedelta = _BUSY_TI
     Sets WAL and full synchronisation, and begins transactions itself: IMMEDIATE, or plain on
     connections with the execution option ``READ_ONLY``. Foreign keys stay as you have them.
     For an ``AsyncEngine``, pass its ``sync_engine``.
+
+    Raises:
+        TypeError: It is no ``sqlalchemy.Engine``.
     """
+    if not isinstance(engine, sa.Engine):
+        raise _no_engine(engine, "pass its sync_engine")
     if engine.dialect.name != "sqlite" or is_safe(engine):
         return engine
     milliseconds = int(busy_timeout / dt.timedelta(milliseconds=1))
@@ -96,14 +101,9 @@ def refuse_unprepared(engine: sa.Engine) -> None:
     Raises:
         ConfigurationError: It is async, in AUTOCOMMIT, or a SQLite engine that has not been
             made safe; names the fix.
+        TypeError: It is no engine.
     """
-    dialect = engine.dialect
-    if dialect.is_async:
-        raise _refusal(
-            f"the outbox store needs a sync engine, and {dialect.name}+{dialect.driver} is async: "
-            "store through your AsyncSession, and give outbox store, eager publisher and relay "
-            "an engine of their own, such as create_engine('postgresql+psycopg://...')"
-        )
+    refuse_async(engine)
     if _default_isolation_level(engine) == "AUTOCOMMIT":
         raise _refusal(
             f"{engine.url} commits each statement by itself (AUTOCOMMIT): event and business row "
@@ -114,6 +114,25 @@ def refuse_unprepared(engine: sa.Engine) -> None:
             f"{engine.url} would begin transactions too late: make it with "
             "create_sqlite_engine(path), or call make_sqlite_safe(engine) first"
         )
+
+
+def refuse_async(engine: sa.Engine) -> None:
+    """Raise where an engine cannot be used without an event loop, or is none.
+
+    Raises:
+        ConfigurationError: It is async; names the fix.
+        TypeError: It is no engine.
+    """
+    dialect = getattr(engine, "dialect", None)
+    if isinstance(dialect, sa.Dialect) and dialect.is_async:
+        raise _refusal(
+            f"the outbox store needs a sync engine, and {dialect.name}+{dialect.driver} is async: "
+            "store through your AsyncSession, and give outbox store, eager publisher, relay and "
+            "validate_schema() an engine of their own, such as "
+            "create_engine('postgresql+psycopg://...')"
+        )
+    if not isinstance(engine, sa.Engine):
+        raise _no_engine(engine, "give what create_engine() returns")
 
 
 def refuse_unsafe(engine: sa.Engine) -> None:
@@ -134,6 +153,10 @@ def refuse_unsafe(engine: sa.Engine) -> None:
             f"{engine.url} has one connection for all threads (StaticPool): a publishing thread "
             "would commit a transaction that is not its own; use another pool"
         )
+
+
+def _no_engine(given: object, advice: str) -> TypeError:
+    return TypeError(f"{given!r} is no sqlalchemy.Engine: {advice}")
 
 
 def _refusal(problem: str) -> ConfigurationError:

@@ -15,7 +15,7 @@ from sqlalchemy.exc import NoSuchTableError
 
 from pragmatic_ddd.errors import OutboxSchemaError
 from pragmatic_ddd_sqlalchemy.dialects import outbox_dialect
-from pragmatic_ddd_sqlalchemy.engine import READ_ONLY
+from pragmatic_ddd_sqlalchemy.engine import READ_ONLY, refuse_async
 from pragmatic_ddd_sqlalchemy.errors import translated
 from pragmatic_ddd_sqlalchemy.schema_catalogs import catalog_of
 from pragmatic_ddd_sqlalchemy.schema_expressions import same_expression
@@ -52,7 +52,10 @@ def validate_schema(engine: sa.Engine, table: sa.Table = outbox_message) -> None
     Raises:
         OutboxSchemaError: Something is missing or different; names all of it at once.
         OutboxStoreError: The database could not be asked.
+        ConfigurationError: The engine is async.
+        TypeError: It is no engine.
     """
+    refuse_async(engine)
     with translated(), engine.execution_options(**READ_ONLY).connect() as connection:
         dialect = outbox_dialect(table, connection.dialect)
         if not dialect.serves(connection.dialect):

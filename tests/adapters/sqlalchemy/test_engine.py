@@ -3,10 +3,12 @@
 import datetime as dt
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import StaticPool
 
@@ -19,6 +21,7 @@ from pragmatic_ddd_sqlalchemy.engine import (
     make_sqlite_safe,
     refuse_unsafe,
 )
+from pragmatic_ddd_sqlalchemy.schema import validate_schema
 from pragmatic_ddd_sqlalchemy.store import SqlAlchemyOutboxStore
 from pragmatic_ddd_sqlalchemy.table import metadata
 from pragmatic_ddd_sqlalchemy.transactions import SqlAlchemyTransactionOperations
@@ -165,3 +168,30 @@ def test_one_connection_for_all_threads_is_refused() -> None:
 def test_a_url_is_not_taken_for_a_path() -> None:
     with pytest.raises(ConfigurationError, match="give the path"):
         create_sqlite_engine("sqlite:///shop.db")
+
+
+@pytest.mark.parametrize("url", ["postgresql+psycopg://", "sqlite+aiosqlite://"])
+@pytest.mark.parametrize("use", [SqlAlchemyOutboxStore, validate_schema])
+def test_an_async_engine_is_refused_with_the_way_out(use: Callable[..., object], url: str) -> None:
+    engine = create_async_engine(url)
+
+    for given in (engine, engine.sync_engine):
+        with pytest.raises(ConfigurationError, match=r"is async: .* an engine of their own"):
+            use(given)
+
+
+def test_the_sync_engine_of_an_async_one_is_made_safe() -> None:
+    make: Callable[..., object] = make_sqlite_safe
+    engine = create_async_engine("sqlite+aiosqlite://")
+
+    with pytest.raises(TypeError, match=r"is no sqlalchemy\.Engine: pass its sync_engine"):
+        make(engine)
+
+    assert make(engine.sync_engine) is engine.sync_engine
+
+
+@pytest.mark.parametrize("use", [SqlAlchemyOutboxStore, validate_schema, make_sqlite_safe])
+@pytest.mark.parametrize("given", [None, "sqlite:///shop.db"])
+def test_what_is_no_engine_is_named(use: Callable[..., object], given: object) -> None:
+    with pytest.raises(TypeError, match=f"{given!r} is no sqlalchemy.Engine"):
+        use(given)
