@@ -1,4 +1,4 @@
-"""Runs the parts and writes build/faults.json: python -m tests.acceptance.faults [--quick] [PART…]."""
+"""Runs the parts and writes build/faults.json: python -m tests.acceptance.faults [PART …]."""
 
 import argparse
 import json

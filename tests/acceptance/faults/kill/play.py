@@ -1,7 +1,6 @@
 """The processes around one failpoint: who is hit there, and who goes on."""
 
 import datetime as dt
-import random
 import signal
 from collections import defaultdict
 from collections.abc import Callable
@@ -38,7 +37,11 @@ _CONFIG = ShortLeases(
 
 
 class UnreachedError(Exception):
-    """The run says nothing: a process ended, or did not, against the script."""
+    """The process has ended without having come to its failpoint: the run says nothing."""
+
+
+class AstrayError(Exception):
+    """A process has failed that was to go on."""
 
 
 @attrs.frozen(kw_only=True)
@@ -48,14 +51,14 @@ class Task:
     Attributes:
         failpoint: Where.
         database: One of ``DATABASES``.
-        seed: Of the passage at which it happens.
+        passage: At which passage of the failpoint it happens, from 1.
         folder: Of the broker's journals; the run makes one of its own in it.
         broker_port: On 127.0.0.1.
     """
 
     failpoint: Failpoint
     database: str
-    seed: int
+    passage: int
     folder: Path
     broker_port: int
 
@@ -66,12 +69,11 @@ class Task:
         return attrs.evolve(
             stage,
             pool=EagerPoolConfig(shutdown_timeout=dt.timedelta(milliseconds=60)),
-            send_timeout=dt.timedelta(seconds=0.2),
+            send_timeout=dt.timedelta(seconds=0.25),
         )
 
     def trap(self, hit: signal.Signals) -> Trap:
-        passage = random.Random(self.seed).randint(1, self.failpoint.passages)
-        return Trap(point=self.failpoint.point, nth=passage, signal=hit)
+        return Trap(point=self.failpoint.point, nth=self.passage, signal=hit)
 
 
 @attrs.define(eq=False)
@@ -158,14 +160,14 @@ class Play:
         """Wait until the writer has ended and everything is sent; then end the relay.
 
         Raises:
-            UnreachedError: The writer or the relay has failed.
+            AstrayError: The writer or the relay has failed.
             TimeoutError: It does not come to an end.
         """
         if self.writer.wait(PATIENCE_SECONDS):
-            raise UnreachedError(f"the writer ended by {self.writer.status}")
+            raise AstrayError(f"the writer ended by {self.writer.status}")
         wait_for(self.rows.all_are_sent, PATIENCE_SECONDS, "everything to be sent")
         if self.relay.end():
-            raise UnreachedError(f"the relay ended by {self.relay.status}")
+            raise AstrayError(f"the relay ended by {self.relay.status}")
 
     def judge(self, victim: Child) -> Verdict:
         return judge(self.stage, self.journal, killed=[victim.pid])

@@ -9,7 +9,14 @@ import attrs
 from tests.acceptance.faults.broker.journal import copies
 from tests.acceptance.faults.broker.server import Conduct
 from tests.acceptance.faults.kill.failpoint import RELAY
-from tests.acceptance.faults.kill.play import PATIENCE_SECONDS, POLL, Play, Task, UnreachedError
+from tests.acceptance.faults.kill.play import (
+    PATIENCE_SECONDS,
+    POLL,
+    AstrayError,
+    Play,
+    Task,
+    UnreachedError,
+)
 from tests.acceptance.faults.kill.scenario import EAGER_REJECTED, RELAY_REJECTED
 from tests.acceptance.faults.rows import UnsentRow
 from tests.acceptance.faults.verdict import Verdict
@@ -35,20 +42,24 @@ class KillRun:
 
 
 def kill(task: Task) -> KillRun:
-    """Do it, in this process and its children."""
+    """Do it, in this process and its children.
+
+    Raises:
+        UnreachedError: The process has ended by itself.
+    """
     stage = task.stage()
     with stage.built():
         try:
             with Play(stage, task.failpoint) as play:
                 return _kill(task, play)
-        except (TimeoutError, UnreachedError) as error:
+        except (TimeoutError, AstrayError) as error:
             return KillRun(task=task, problem=f"{error}; see {stage.folder}")
 
 
 def _kill(task: Task, play: Play) -> KillRun:
     victim = play.start_both(task.trap(signal.SIGKILL))
     if victim.wait(PATIENCE_SECONDS) != -signal.SIGKILL:
-        raise UnreachedError(f"the failpoint was not reached, the process ended: {victim.status}")
+        raise UnreachedError(f"the process ended by {victim.status}; see {play.stage.folder}")
     died_at = time.time()
     unsent = play.rows.unsent()
     play.behave(Conduct())  # a slow broker would count as a slow recovery

@@ -6,10 +6,11 @@ import attrs
 
 from tests.acceptance.faults.broker.server import Conduct
 
-# The troubles of the events of each transaction; they are repeated as often as needed.
+# The troubles of the events of each transaction; they are repeated as often as needed. Four
+# transactions with trouble and three accounts: it comes to each account in its turn.
 _PLAIN = (("",), ("", ""), ("", "", ""))
-_REFUSED = (("",), ("refuse", "", ""), ("", "refuse", ""))
-_REJECTED = (("",), ("", "reject", ""), ("", ""))
+_REFUSED = (("",), ("refuse", "", ""), ("",), ("", "refuse", ""))
+_REJECTED = (("",), ("", "reject", ""), ("",), ("", ""))
 
 
 @attrs.frozen(kw_only=True)
@@ -43,7 +44,7 @@ EAGER = Scenario(eager=True)
 QUEUEING = Scenario(eager=True, accounts=1, conduct=Conduct(delay_seconds=0.01))
 EAGER_REFUSED = Scenario(eager=True, pattern=_REFUSED)
 EAGER_REJECTED = Scenario(eager=True, pattern=_REJECTED)
-EAGER_CUT_SHORT = Scenario(eager=True, conduct=Conduct(delay_seconds=0.05), waits=False)
+EAGER_CUT_SHORT = Scenario(eager=True, conduct=Conduct(delay_seconds=0.1), waits=False)
 
 RELAYED = Scenario(eager=False)
 RELAY_REFUSED = Scenario(eager=False, pattern=_REFUSED)

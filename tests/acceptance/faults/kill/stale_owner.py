@@ -6,7 +6,13 @@ import attrs
 
 from tests.acceptance.faults.children import wait_for
 from tests.acceptance.faults.kill.failpoint import RELAY
-from tests.acceptance.faults.kill.play import PATIENCE_SECONDS, Play, Task, UnreachedError
+from tests.acceptance.faults.kill.play import (
+    PATIENCE_SECONDS,
+    AstrayError,
+    Play,
+    Task,
+    UnreachedError,
+)
 from tests.acceptance.faults.verdict import Verdict
 
 
@@ -30,13 +36,17 @@ class StaleRun:
 
 
 def pause(task: Task) -> StaleRun:
-    """Do it, in this process and its children."""
+    """Do it, in this process and its children.
+
+    Raises:
+        UnreachedError: The process has ended by itself.
+    """
     stage = task.stage()
     with stage.built():
         try:
             with Play(stage, task.failpoint) as play:
                 return _pause(task, play)
-        except (TimeoutError, UnreachedError) as error:
+        except (TimeoutError, AstrayError) as error:
             return StaleRun(task=task, problem=f"{error}; see {stage.folder}")
 
 
@@ -46,17 +56,17 @@ def _pause(task: Task, play: Play) -> StaleRun:
         lambda: victim.has_ended() or victim.has_stopped(), PATIENCE_SECONDS, "the process to stop"
     )
     if victim.status is not None:
-        raise UnreachedError(f"the failpoint was not reached, the process ended: {victim.status}")
+        raise UnreachedError(f"the process ended by {victim.status}; see {play.stage.folder}")
     owned = [row.message_id for row in play.rows.unsent() if row.is_owned]
     if task.failpoint.role == RELAY:
         play.start_relay()
         if play.writer.wait(PATIENCE_SECONDS):
-            raise UnreachedError(f"the writer ended by {play.writer.status}")
+            raise AstrayError(f"the writer ended by {play.writer.status}")
     wait_for(play.rows.all_are_sent, PATIENCE_SECONDS, "everything to be taken over and sent")
     before = play.rows.states(owned)
     victim.send(signal.SIGCONT)
     if task.failpoint.role == RELAY and victim.end(PATIENCE_SECONDS):
-        raise UnreachedError(f"the stale relay ended by {victim.status}")
+        raise AstrayError(f"the stale relay ended by {victim.status}")
     play.run_to_the_end()
     after = play.rows.states(owned)
     notes = play.stage.diary.read()
