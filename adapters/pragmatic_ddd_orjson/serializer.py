@@ -8,6 +8,7 @@ from cattrs import BaseValidationError
 
 from pragmatic_ddd.domain import DomainEvent
 from pragmatic_ddd.errors import EventDeserializationError, EventSerializationError
+from pragmatic_ddd_orjson.classes import fields_of
 from pragmatic_ddd_orjson.event_types import EventTypeRegistry
 from pragmatic_ddd_orjson.hooks import UnfitError
 from pragmatic_ddd_orjson.paths import first_failure, first_refusal
@@ -39,7 +40,7 @@ class OrjsonEventSerializer:
                 event.event_type, error.path.removeprefix("."), error.reason
             ) from error
         except (orjson.JSONEncodeError, RecursionError) as error:
-            path, reason = first_refusal(written) or ("", str(error))
+            path, reason = first_refusal(written) or (self._deep_field(event), str(error))
             raise EventSerializationError(event.event_type, path, reason) from error
 
     def deserialize(self, payload: bytes, *, event_type: str, event_version: int) -> DomainEvent:
@@ -53,6 +54,17 @@ class OrjsonEventSerializer:
             path, reason = first_failure(error)
             raise EventDeserializationError(event_type, path, reason) from error
         return event
+
+    def _deep_field(self, event: DomainEvent) -> str:
+        """Return the field that is nested too deeply to be written."""
+        for field in fields_of(type(event)):
+            try:
+                orjson.dumps(
+                    [self.registry.codecs.hooks(field.type).write(vars(event)[field.name])]
+                )
+            except (orjson.JSONEncodeError, RecursionError):
+                return str(field.name)
+        return ""
 
     def _brought_up(
         self, raw: dict[str, Any], cls: type[DomainEvent], version: int

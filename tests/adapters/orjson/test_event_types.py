@@ -1,3 +1,4 @@
+import dataclasses
 import datetime as dt
 import enum
 from collections.abc import Mapping, Sequence
@@ -104,6 +105,28 @@ class Computed:
     total: int = attrs.field(init=False, default=1)
 
 
+@dataclasses.dataclass
+class Initialised:
+    total: int
+    rate: dataclasses.InitVar[int]
+
+
+@attrs.define(init=False)
+class OwnConstructor:
+    total: int
+
+    def __init__(self, text: str) -> None:
+        self.total = int(text)
+
+
+@dataclasses.dataclass(init=False)
+class AnotherOwnConstructor:
+    total: int
+
+    def __init__(self, text: str) -> None:
+        self.total = int(text)
+
+
 class Order(AggregateRoot, name="shop.order"):
     pass
 
@@ -129,6 +152,9 @@ class Deep:
         (list[int] | list[str], "value"),
         (Odd, "value"),
         (Computed, "value"),
+        (Initialised, "value"),
+        (OwnConstructor, "value"),
+        (AnotherOwnConstructor, "value"),
         (Deep, "value.parts"),
     ],
 )

@@ -1,10 +1,12 @@
 """What only this serializer promises; the rest is in its contract."""
 
 import datetime as dt
+import decimal
 import enum
 import json
 import threading
 import uuid
+from decimal import Decimal
 from typing import Annotated, Any, Generic, Literal, NewType, TypeVar
 
 import attrs
@@ -12,7 +14,8 @@ import pytest
 
 from pragmatic_ddd import DomainEvent
 from pragmatic_ddd.errors import EventDeserializationError, EventSerializationError
-from pragmatic_ddd_orjson import EventTypeRegistry, OrjsonEventSerializer
+from pragmatic_ddd_orjson import EventTypeRegistry, OrjsonEventSerializer, TextFormat, ValueCodecs
+from tests.adapters.orjson import postponed
 
 T = TypeVar("T")
 CustomerId = NewType("CustomerId", int)
@@ -192,12 +195,14 @@ def test_a_driver_s_own_uuid_is_written(serializer: OrjsonEventSerializer) -> No
 
 
 def test_what_is_nested_too_deeply_is_refused(serializer: OrjsonEventSerializer) -> None:
-    chain = None
-    for _ in range(5000):
-        chain = Chain(chain)
+    for depth in (300, 5000):
+        chain = None
+        for _ in range(depth):
+            chain = Chain(chain)
 
-    with pytest.raises(EventSerializationError):
-        serializer.serialize(Kinds(aggregate_id="1", chain=chain))
+        with pytest.raises(EventSerializationError) as refusal:
+            serializer.serialize(Kinds(aggregate_id="1", chain=chain))
+        assert refusal.value.field == "chain"
 
     payload = serializer.serialize(Kinds(aggregate_id="1"))
     deep = b'"chain":' + b'{"next":' * 5000 + b"null" + b"}" * 5000
@@ -235,3 +240,75 @@ def test_threads_may_meet_a_class_at_the_same_time() -> None:
         for thread in threads:
             thread.join()
         assert payloads == [expected] * 4
+
+
+def test_an_event_of_a_module_with_postponed_annotations_comes_back() -> None:
+    serializer = OrjsonEventSerializer(EventTypeRegistry(postponed.OrderPlaced))
+    line = postponed.Line("book", postponed.Money(Decimal("1.10")))
+    event = postponed.OrderPlaced(
+        aggregate_id="1",
+        lines=[line],
+        by_number={2**70: line},
+        pair=(1, "x"),
+        keys=frozenset([uuid.UUID(int=1), uuid.UUID(int=2)]),
+        due=dt.date(2026, 1, 2),
+        paid_by=postponed.Transfer("DE02"),
+        within=dt.timedelta(days=2, microseconds=1),
+        scan=b"\0\xff",
+        at=dt.time(23, 59, 59, 999_999),
+        previous=postponed.OrderLink("0", postponed.OrderLink("-1")),
+    )
+
+    read = serializer.deserialize(
+        serializer.serialize(event), event_type="test.postponed", event_version=1
+    )
+
+    assert read == event
+    assert repr(read) == repr(event)
+
+
+class Loose:
+    """Equal to nothing but itself, though its text is that of others."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+class Loosely(DomainEvent, name="test.loosely"):
+    by_key: dict[Loose, int] = attrs.field(factory=dict)
+    members: frozenset[Loose] = frozenset()
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("by_key", {Loose("a"): 1, Loose("b"): 2, Loose("a"): 3}),
+        ("members", frozenset([Loose("a"), Loose("b"), Loose("a")])),
+    ],
+)
+def test_what_would_become_one_is_refused(field: str, value: object) -> None:
+    codecs = ValueCodecs(text_formats={Loose: TextFormat(lambda loose: loose.text, Loose)})
+    serializer = OrjsonEventSerializer(EventTypeRegistry(Loosely, codecs=codecs))
+    arguments: dict[str, Any] = {field: value}
+
+    with pytest.raises(EventSerializationError, match="one would be lost") as refusal:
+        serializer.serialize(Loosely(aggregate_id="1", **arguments))
+
+    assert refusal.value.field == field
+
+
+class Priced(DomainEvent, name="test.priced"):
+    price: Decimal
+
+
+def test_a_decimal_keeps_its_digits_whatever_the_context_says() -> None:
+    serializer = OrjsonEventSerializer(EventTypeRegistry(Priced))
+    price = Decimal("-1234567890.12345678901234567890E-7")
+    event = Priced(aggregate_id="1", price=price)
+
+    with decimal.localcontext(decimal.Context(prec=3, capitals=0, Emax=5, Emin=-5)):
+        payload = serializer.serialize(event)
+        read = serializer.deserialize(payload, event_type="test.priced", event_version=1)
+
+    assert isinstance(read, Priced)
+    assert (read.price.as_tuple(), str(read.price)) == (price.as_tuple(), str(price))
