@@ -2,7 +2,7 @@
 
 import datetime as dt
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -87,6 +87,20 @@ class Stage:
     def judges_engine(self) -> sa.Engine:
         """Return an engine that keeps no connection open: its process may fork at any time."""
         return self.engine(poolclass=NullPool)
+
+    def open_accounts(self, accounts: Iterable[str], *, moves: int = 0) -> None:
+        """Have accounts there beforehand, so that nobody races to open them."""
+        table, _ = self.tables()
+        rows = [{"id": one, "version": moves + 1, "moves": moves} for one in accounts]
+        with self.judges_engine().begin() as connection:
+            connection.execute(table.insert(), rows)
+
+    def unsent(self) -> int:
+        """Return how many events are not SENT."""
+        _, outbox = self.tables()
+        query = sa.select(sa.func.count()).where(outbox.c.status != "SENT")
+        with self.judges_engine().connect() as connection:
+            return connection.execute(query).scalar_one()
 
     @contextmanager
     def built(self) -> Iterator[None]:
