@@ -112,3 +112,8 @@ class Stage:
             yield
         finally:
             accounts.metadata.drop_all(engine)
+
+
+def seconds_of(value: dt.datetime) -> float:
+    """Return a time of the database, which is in UTC, in seconds of the wall clock."""
+    return (value if value.tzinfo else value.replace(tzinfo=dt.UTC)).timestamp()
