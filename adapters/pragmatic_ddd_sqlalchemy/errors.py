@@ -6,8 +6,8 @@
     a value, a constraint or a statement that    RefusedByDatabaseError  final
     the database will refuse again
 
-A connection that has turned out to be of no more use (to a server that has become read-only,
-or that hung up on a packet too large) is invalidated, so that the pool opens a new one.
+A connection that has turned out to be of no more use (to a server, or a file, that has become
+read-only, or that hung up on a packet too large) is invalidated, so that the pool opens a new one.
 """
 
 import contextlib
@@ -41,6 +41,8 @@ _LOST_RACE_CODES = frozenset({1020})
 _READ_ONLY_STATES = frozenset({"25006"})
 # --read-only and --super-read-only, a read-only transaction, a read-only InnoDB.
 _READ_ONLY_CODES = frozenset({1290, 1792, 1836})
+# SQLITE_READONLY, in the lowest byte: a file that cannot be written, PRAGMA query_only.
+_SQLITE_READ_ONLY = 8
 
 # Packet too large: the server answers, and closes the connection.
 _TOO_LARGE_CODES = frozenset({1153})
@@ -89,7 +91,10 @@ def is_conflict(error: BaseException) -> bool:
 
 def is_read_only(error: BaseException) -> bool:
     """Say whether the server that answered takes no writes (any more)."""
-    return _says(error, _READ_ONLY_STATES, _READ_ONLY_CODES)
+    sqlite_code = getattr(getattr(error, "orig", None), "sqlite_errorcode", 0)
+    return sqlite_code & 0xFF == _SQLITE_READ_ONLY or _says(
+        error, _READ_ONLY_STATES, _READ_ONLY_CODES
+    )
 
 
 def invalidate_if_useless(connection: sa.Connection, error: BaseException) -> None:

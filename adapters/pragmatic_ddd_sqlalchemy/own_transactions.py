@@ -71,13 +71,13 @@ class OwnTransactions:
         with self.engine.connect() as connection:
             self._check_server(connection)
             connection.execution_options(**options)
-            with connection.begin():
-                try:
+            try:
+                with connection.begin():
                     refuse_narrow(connection)
                     return work(connection)
-                except DBAPIError as error:
-                    invalidate_if_useless(connection, error)
-                    raise
+            except DBAPIError as error:  # SQLite raises it when a transaction begins
+                invalidate_if_useless(connection, error)
+                raise
 
     def _check_server(self, connection: sa.Connection) -> None:
         if not self.dialect.serves(connection.dialect):

@@ -69,7 +69,7 @@ class SqlAlchemyTransactionOperations:
 
     def _run(self, opened: _Open, work: Callable[[], T]) -> T:
         connection = opened.connection
-        with translated():
+        with translated(connection):
             transaction = connection.begin()
         self._thread.current = opened
         try:
