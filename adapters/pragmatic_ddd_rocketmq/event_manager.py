@@ -74,7 +74,8 @@ class RocketMqEventManager:
     _producer: NativeProducer | None = attrs.field(default=None, init=False)
     _consumer: NativeConsumer | None = attrs.field(default=None, init=False)
     _was_shut_down: bool = attrs.field(default=False, init=False)
-    _lock: threading.Lock = attrs.field(factory=threading.Lock, init=False, repr=False)
+    # Reentrant: a signal handler may shut it down while the main thread is starting it.
+    _lock: "threading.RLock" = attrs.field(factory=threading.RLock, init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         self._lifecycle = Lifecycle(type(self).__name__)
@@ -155,6 +156,8 @@ class RocketMqEventManager:
             self._registry.close()
             if not self._was_shut_down:
                 self._connect()
+            if self._was_shut_down:  # before, or by a signal handler meanwhile
+                self._disconnect()
             self._lifecycle.start()
 
     def shutdown(self) -> None:
@@ -175,7 +178,7 @@ class RocketMqEventManager:
         self.shutdown()
 
     def _renew_lock(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def _encoded(self, event: DomainEvent) -> OutboxMessage:
         code = event.operation_code

@@ -21,6 +21,12 @@ import attrs
 
 AnswerT = TypeVar("AnswerT")
 
+_GLANCE_SECONDS = 1.0
+
+
+class HelperEndedError(Exception):
+    """The thread has ended, and does nothing more."""
+
 
 @attrs.define(eq=False)
 class _Task(Generic[AnswerT]):
@@ -47,6 +53,7 @@ class HelperThread:
     _tasks: "queue.SimpleQueue[_Task[Any] | None]" = attrs.field(
         factory=queue.SimpleQueue, init=False
     )
+    _has_ended: bool = attrs.field(default=False, init=False)
 
     def start(self) -> None:
         """Begin to work. The end of the interpreter does not wait for it."""
@@ -60,11 +67,16 @@ class HelperThread:
         """Have something done and wait for it; a signal handler may interrupt the waiting only.
 
         Raises:
+            HelperEndedError: The thread has ended, perhaps just now: nothing was done.
             BaseException: What ``work`` raised, or what a signal handler did; then the work
                 goes on.
         """
         task = self._begin(work)
-        task.done.acquire()
+        while not task.done.acquire(timeout=_GLANCE_SECONDS):
+            if self._has_ended:
+                if task.done.acquire(blocking=False):
+                    break  # it was the last
+                raise HelperEndedError
         if task.error is not None:
             raise task.error
         return task.answer  # type: ignore[return-value]  # without an error there is an answer
@@ -82,6 +94,7 @@ class HelperThread:
     def _work(self) -> None:
         while (task := self._tasks.get()) is not None:
             task.run()
+        self._has_ended = True
 
 
 def is_main_thread() -> bool:

@@ -94,7 +94,8 @@ class NativeConsumer:
     _handle: int | None = attrs.field(default=None, init=False, repr=False)
     _taking: bool = attrs.field(default=False, init=False)
     _in_flight: int = attrs.field(default=0, init=False)
-    _lock: "threading.Lock" = attrs.field(factory=threading.Lock, init=False, repr=False)
+    # Reentrant: a signal handler may close it while the main thread is just using it.
+    _lock: "threading.RLock" = attrs.field(factory=threading.RLock, init=False, repr=False)
     _helper: HelperThread = attrs.field(factory=HelperThread, init=False, repr=False)
     _gate: "threading.Lock" = attrs.field(factory=threading.Lock, init=False, repr=False)
     _parked: bool = attrs.field(default=False, init=False)

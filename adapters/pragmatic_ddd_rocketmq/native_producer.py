@@ -29,7 +29,11 @@ from pragmatic_ddd_rocketmq.errors import (
     check_confirmed,
 )
 from pragmatic_ddd_rocketmq.first_sends import FirstSends
-from pragmatic_ddd_rocketmq.helper_thread import HelperThread, is_main_thread
+from pragmatic_ddd_rocketmq.helper_thread import (
+    HelperEndedError,
+    HelperThread,
+    is_main_thread,
+)
 from pragmatic_ddd_rocketmq.name_server import NameServers
 from pragmatic_ddd_rocketmq.native_library import NativeLibrary, QueueSelector, SendResult
 from pragmatic_ddd_rocketmq.outgoing_message import OutgoingMessage
@@ -105,7 +109,8 @@ class NativeProducer:
     _state: _State = attrs.field(default=_State.NEW, init=False)
     _handle: int | None = attrs.field(default=None, init=False, repr=False)
     _in_flight: int = attrs.field(default=0, init=False)
-    _lock: "threading.Lock" = attrs.field(factory=threading.Lock, init=False, repr=False)
+    # Reentrant: a signal handler may close it while the main thread is just using it.
+    _lock: "threading.RLock" = attrs.field(factory=threading.RLock, init=False, repr=False)
     _first_sends: FirstSends = attrs.field(factory=FirstSends, init=False, repr=False)
     _helper: HelperThread = attrs.field(factory=HelperThread, init=False, repr=False)
     _pid: int = attrs.field(factory=os.getpid, init=False)
@@ -207,7 +212,10 @@ class NativeProducer:
     def _send_for_main_thread(self, message: OutgoingMessage) -> SendReceipt:
         with self._lock:
             self._check_running()
-        return self._helper.call(lambda: self._send(message))
+        try:
+            return self._helper.call(lambda: self._send(message))
+        except HelperEndedError as error:
+            raise NotSentError(f"producer of {self.group} is {self._state.value}") from error
 
     def _send(self, message: OutgoingMessage) -> SendReceipt:
         with self._counted() as handle, self._first_sends.alone(message.topic):

@@ -42,7 +42,7 @@ class _Process:
 
     pid: int | None = None
     clients: list[NativeClient] = attrs.field(factory=list)
-    lock: threading.Lock = attrs.field(factory=threading.Lock)
+    lock: "threading.RLock" = attrs.field(factory=threading.RLock)  # a handler may shut down
 
 
 _process = _Process()

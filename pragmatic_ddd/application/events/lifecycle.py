@@ -26,7 +26,8 @@ class Lifecycle:
     owner: str
     _stage: _Stage = attrs.field(default=_Stage.MADE, init=False)
     _process_id: int = attrs.field(default=0, init=False)
-    _lock: threading.Lock = attrs.field(factory=threading.Lock, init=False, repr=False)
+    # Reentrant: a signal handler may end it while the main thread is just starting it.
+    _lock: "threading.RLock" = attrs.field(factory=threading.RLock, init=False, repr=False)
 
     def start(self) -> bool:
         """Begin to work; tells whether this call did so, or an earlier one.
