@@ -11,7 +11,7 @@ define REQUIRE_PYTHON
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format services services-stop services-status e2e model docs lock wheel clean
+.PHONY: help setup demo test check format services services-stop services-status e2e model faults guards docs lock wheel clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 18
@@ -51,6 +51,12 @@ e2e: $(READY) services ## Start the services and run the end-to-end story agains
 
 model: $(READY) ## Run the model of the outbox; another run with SEED=7, a longer one with EXAMPLES=2000
 	$(BIN)/pytest tests/model --timeout=0 $(if $(SEED),--hypothesis-seed=$(SEED))
+
+faults: $(READY) services ## Kill, stop, crowd and cut off real processes; QUICK=1, PARTS="kill outage"
+	$(BIN)/python -m tests.acceptance.faults $(if $(QUICK),--quick) $(PARTS)
+
+guards: $(READY) services ## Take each guard of a promise out of the code, and see its test fail
+	$(BIN)/python -m tests.acceptance.guards $(PARTS)
 
 docs: $(READY) ## Build the documentation into build/docs
 	$(BIN)/sphinx-build -W -E --keep-going -b html -d build/docs/.doctrees docs build/docs/html

@@ -1,0 +1,91 @@
+"""Takes out one guard after another and looks whether its test fails.
+
+    python -m tests.acceptance.guards [PROMISE or part of a guard's words …]
+
+Works on a copy of the checkout in ``build/guards``. The services must be up. Without a guard a
+test may hang: then its time limit is what fails it.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+
+from tests import servers
+from tests.acceptance.guards.guard import ROOT, Guard
+
+_COPY = ROOT / "build" / "guards"
+_TIMEOUT_SECONDS = 60
+_PASSED, _FAILED = 0, 1
+
+
+def main() -> int:
+    guards = [one for one in Guard.all() if _is_wanted(one, sys.argv[1:])]
+    _copy_checkout()
+    problems = 0
+    for guard in guards:
+        verdict = _verdict(guard)
+        problems += verdict != "holds"
+        print(f"{guard.promise:4} {verdict:22} {guard.guard}", flush=True)
+    print(f"{len(guards) - problems} of {len(guards)} guards are held by their tests")
+    return 1 if problems else 0
+
+
+def _is_wanted(guard: Guard, words: list[str]) -> bool:
+    return not words or any(word == guard.promise or word in guard.guard for word in words)
+
+
+def _copy_checkout() -> None:
+    shutil.rmtree(_COPY, ignore_errors=True)
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
+        cwd=ROOT,
+        check=True,
+        stdout=subprocess.PIPE,
+    )
+    for name in listed.stdout.decode().split("\0"):
+        if name and (ROOT / name).is_file():
+            target = _COPY / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, target)
+
+
+def _verdict(guard: Guard) -> str:
+    file = _COPY / guard.file
+    whole = file.read_text()
+    if _run(guard.test) != _PASSED:
+        return "TEST FAILS ANYWAY"
+    try:
+        file.write_text(guard.taken_out(_COPY))
+        status = _run(guard.test)
+    finally:
+        file.write_text(whole)
+    if status == _PASSED:
+        return "NO TEST FAILS"
+    return "holds" if status == _FAILED else f"PYTEST ENDS BY {status}"
+
+
+def _run(test: str) -> int:
+    library = servers.rocketmq_library()
+    return subprocess.run(
+        [
+            *(sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"),
+            *(f"--timeout={_TIMEOUT_SECONDS}", test),
+        ],
+        cwd=_COPY,
+        env=os.environ
+        | {
+            "PYTHONPATH": f"{_COPY}:{_COPY / 'adapters'}",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PRAGMATIC_DDD_SERVICES": "required",
+        }
+        | ({} if library is None else {"PRAGMATIC_DDD_ROCKETMQ_LIBRARY": str(library)}),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        check=False,
+    ).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
