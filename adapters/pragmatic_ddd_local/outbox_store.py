@@ -69,6 +69,11 @@ class InMemoryOutboxStore:
             free = [row for row in found if row is not None and row.is_free]
             return self._give(self._rows.takeable(free, max(1, len(free))), lease)
 
+    def unclaimed(self, ids: Sequence[int]) -> set[int]:
+        with self.transactions.lock:
+            found = [self._rows.find(row_id) for row_id in set(ids)]
+            return {row.id for row in found if row is not None and row.is_free}
+
     def mark_sent(self, delivered: Sequence[Delivered]) -> int:
         with self.transactions.lock:
             return sum(self._mark_sent(each) for each in delivered)

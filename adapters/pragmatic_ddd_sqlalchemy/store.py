@@ -27,7 +27,7 @@ from pragmatic_ddd_sqlalchemy.errors import translated
 from pragmatic_ddd_sqlalchemy.maintenance import Maintenance
 from pragmatic_ddd_sqlalchemy.own_transactions import OwnTransactions
 from pragmatic_ddd_sqlalchemy.row_limits import checked_token, shortened, unique
-from pragmatic_ddd_sqlalchemy.rows import batches, entry_of, row_of
+from pragmatic_ddd_sqlalchemy.rows import as_json, batches, entry_of, row_of
 from pragmatic_ddd_sqlalchemy.table import LONGEST_ERROR, LONGEST_RECEIPT, outbox_message
 from pragmatic_ddd_sqlalchemy.transactions import SqlAlchemyTransactionOperations
 from pragmatic_ddd_sqlalchemy.undone import notice_undone, refuse_undone
@@ -108,6 +108,14 @@ class SqlAlchemyOutboxStore:
     def claim(self, ids: Sequence[int], *, lease: dt.timedelta) -> list[ClaimedMessage]:
         self._check_within_horizon(lease, "lease")
         return self._claiming.claim(ids, lease.total_seconds())
+
+    def unclaimed(self, ids: Sequence[int]) -> set[int]:
+        if not ids:
+            return set()
+        statement, batch = self._dialect.statements.unclaimed, as_json(sorted(set(ids)))
+        return self._own.read(
+            lambda connection: set(connection.execute(statement, {"batch": batch}).scalars())
+        )
 
     def mark_sent(self, delivered: Sequence[Delivered]) -> int:
         return self._settle(

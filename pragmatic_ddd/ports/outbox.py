@@ -102,6 +102,20 @@ class IOutboxStore(Protocol):
         """
 
     @abstractmethod
+    def unclaimed(self, ids: Sequence[int]) -> set[int]:
+        """Return those of the given messages that ``claim`` might still take, now or later.
+
+        For the process that has just stored them, and waits to claim them: all others are sent,
+        owned by somebody, failed, or gone.
+
+        Args:
+            ids: Rows; unknown ones are passed over.
+
+        Raises:
+            OutboxStoreError: Nothing was changed.
+        """
+
+    @abstractmethod
     def mark_sent(self, delivered: Sequence[Delivered]) -> int:
         """Make confirmed messages SENT, all in one statement; repeating it changes nothing.
 

@@ -46,6 +46,23 @@ class ClaimingContract(OutboxStoreBinding):
         assert claim_all(store) == []
         assert store.claim([stored.id], lease=A_MINUTE) == []
 
+    def test_unclaimed_is_what_a_claim_might_still_take(self, store: IOutboxStore) -> None:
+        waiting, taken, sent, tried, dead = stored = store.store(
+            [a_message(name, of=name) for name in ("waiting", "taken", "sent", "tried", "dead")]
+        )
+        ids = [each.id for each in stored]
+        claims = {each.id: each for each in store.claim(ids[1:], lease=A_MINUTE)}
+        store.mark_sent(delivered(claims[sent.id]))
+        store.retry_later(failed(claims[tried.id]))
+        store.mark_failed(failed(claims[dead.id]))
+        (hidden,) = store.store([a_message("hidden", of="taken", version=2)])
+
+        asked = [*ids, hidden.id, 2**40]
+        assert store.unclaimed(asked) == {waiting.id, hidden.id}
+        assert store.unclaimed([]) == set()
+        store.release([claims[taken.id]])
+        assert store.unclaimed(asked) == {waiting.id, taken.id, hidden.id}
+
     def test_a_claim_lasts_as_long_as_its_lease(self, store: IOutboxStore) -> None:
         store.store([a_message()])
         before = time.monotonic()

@@ -91,6 +91,9 @@ class WatchedStore(IOutboxStore):
         self.holdings.take(claimed)
         return claimed
 
+    def unclaimed(self, ids: Sequence[int]) -> set[int]:
+        return self.outbox.store.unclaimed(ids)
+
     def mark_sent(self, delivered: Sequence[Delivered]) -> int:
         receipts = {one.claimed.id: one.receipt for one in delivered}
 

@@ -101,6 +101,7 @@ FROM {ids} {by_id}
 WHERE {waits}
 FOR UPDATE SKIP LOCKED
 """,
+    unclaimed="SELECT o.id FROM {ids} {by_id} WHERE {waits}",
     lock_stragglers="""
 SELECT o.id, a.due_at
 FROM {aggregates} STRAIGHT_JOIN {outbox} AS o FORCE INDEX ({unsent}) ON o.unsent = 1

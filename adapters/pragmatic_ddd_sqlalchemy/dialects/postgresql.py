@@ -133,6 +133,7 @@ WHERE o.id = ANY (ARRAY({ids})) AND {waits}
 ORDER BY o.id
 FOR UPDATE OF o SKIP LOCKED
 """,
+    unclaimed="SELECT o.id FROM {outbox} AS o WHERE o.id = ANY (ARRAY({ids})) AND {waits}",
     lock_stragglers="""
 SELECT o.id, a.due_at
 FROM json_to_recordset(CAST(:aggregates AS json))

@@ -136,6 +136,7 @@ SELECT o.id, o.aggregate_type, o.aggregate_id, o.due_at, 0 AS lapsed
 FROM {outbox} AS o WHERE o.id IN ({ids}) AND {waits}
 ORDER BY o.id
 """,
+    unclaimed="SELECT o.id FROM {outbox} AS o WHERE o.id IN ({ids}) AND {waits}",
     lock_stragglers="""
 SELECT o.id, a.due_at
 FROM (

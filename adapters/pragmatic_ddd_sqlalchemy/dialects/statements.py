@@ -27,6 +27,7 @@ class Statements(Generic[T]):
         lock_due: The first due rows without an older hindered one, as ``LockedRow``. Takes
             ``limit``.
         lock_ids: Rows by id that nobody owns and that have not failed.
+        unclaimed: The same ids, whether or not somebody has locked them.
         lock_stragglers: Unowned rows that are due later than a younger one of their aggregate;
             ``due_at`` is the time of that one. Takes ``limit``.
         move_due: Sets ``due_at``.
@@ -59,6 +60,7 @@ class Statements(Generic[T]):
 
     lock_due: T
     lock_ids: T
+    unclaimed: T
     lock_stragglers: T
     move_due: T
     mark_sent: T

@@ -2,7 +2,7 @@
 
 import datetime as dt
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import attrs
 
@@ -104,13 +104,25 @@ class Coordinator:
         if not wanted:
             return
         claims: dict[tuple[str, str], list[ClaimedMessage]] = {}
+        taken: frozenset[int] = frozenset()
         try:
             rows = [row for one in wanted for row in one.ids]
             for claimed in self.store.claim(rows, lease=self.config.lease):
                 claims.setdefault(claimed.message.aggregate, []).append(claimed)
+            taken = self._taken_by_others(
+                row
+                for one in wanted
+                if one.is_kept_waiting and one.lane.aggregate not in claims
+                for row in one.ids
+            )
         finally:  # after an error, too: the lanes try again later
             for one in wanted:
-                self.board.claimed(one.lane, claims.get(one.lane.aggregate, []))
+                self.board.claimed(one.lane, claims.get(one.lane.aggregate, []), taken)
+
+    def _taken_by_others(self, rows: Iterable[int]) -> frozenset[int]:
+        """Return the rows that it need not wait for: a relay has been faster, or will try."""
+        asked = frozenset(rows)
+        return asked - self.store.unclaimed(sorted(asked)) if asked else asked
 
     def _give_back(self, given_up: Sequence[StoredMessage]) -> None:
         """Leave messages to the relay: those that are owned go back in one statement."""

@@ -76,6 +76,17 @@ class Lane:
         self.get_on()
         return held - len(self.waiting)
 
+    @property
+    def is_kept_waiting(self) -> bool:
+        """Whether claiming has failed so often that somebody else may have its messages."""
+        return self._claim_tries > 1
+
+    def forget(self, rows: frozenset[int]) -> int:
+        """Drop messages that somebody else has taken; return how many there were."""
+        held = len(self.waiting)
+        self.waiting = [one for one in self.waiting if one.id not in rows]
+        return held - len(self.waiting)
+
     def get_on(self) -> None:
         """Note that a message was claimed or sent: the next may be claimed at once."""
         self.claim_at = 0.0

@@ -37,11 +37,13 @@ class DueClaim:
         lane: The lane; it is the coordinator's until it is ``claimed`` or given up.
         ids: The rows to claim, read while no other thread could change the lane.
         is_hopeless: Whether its time is over.
+        is_kept_waiting: Whether somebody else may have its messages by now.
     """
 
     lane: Lane
     ids: Sequence[int]
     is_hopeless: bool
+    is_kept_waiting: bool
 
 
 @attrs.define(eq=False)
@@ -183,13 +185,30 @@ class LaneBoard:
                 if ticket == lane.claim_ticket:
                     lane.claim_ticket = None
                     ids = lane.unowned_ids(room)
-                    due.append(DueClaim(lane=lane, ids=ids, is_hopeless=now >= lane.give_up_at))
+                    due.append(
+                        DueClaim(
+                            lane=lane,
+                            ids=ids,
+                            is_hopeless=now >= lane.give_up_at,
+                            is_kept_waiting=lane.is_kept_waiting,
+                        )
+                    )
                     room -= len(ids)
             return due
 
-    def claimed(self, lane: Lane, claims: Sequence[ClaimedMessage]) -> None:
-        """Let a lane go on with what was claimed for it; with nothing, it tries again later."""
+    def claimed(
+        self, lane: Lane, claims: Sequence[ClaimedMessage], taken: frozenset[int] = frozenset()
+    ) -> None:
+        """Let a lane go on with what was claimed for it; with nothing, it tries again later.
+
+        Args:
+            lane: One that was due to be claimed.
+            claims: What is its own now.
+            taken: Rows that somebody else has: their room is needed, and nobody waits for them.
+        """
         with self._changed:
+            if dropped := lane.forget(taken):
+                self.let_go(dropped)
             if claims:
                 self._let_go_settled(lane, lane.accept(claims))
             else:

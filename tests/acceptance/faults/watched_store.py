@@ -81,6 +81,10 @@ class WatchedStore(SqlAlchemyOutboxStore):
         with self._doing("claim"):
             return self._note(super().claim(ids, lease=lease))
 
+    def unclaimed(self, ids: Sequence[int]) -> set[int]:
+        with self._doing("read"):
+            return super().unclaimed(ids)
+
     def mark_sent(self, delivered: Sequence[Delivered]) -> int:
         with self._doing("mark"):
             return super().mark_sent(delivered)

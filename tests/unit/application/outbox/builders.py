@@ -121,6 +121,10 @@ class WatchedStore(InMemoryOutboxStore):
         self._note("claim", len(ids))
         return super().claim(ids, lease=lease)
 
+    def unclaimed(self, ids: Sequence[int]) -> set[int]:
+        self._note("unclaimed", len(ids))
+        return super().unclaimed(ids)
+
     def mark_sent(self, delivered: Sequence[Delivered]) -> int:
         self._note("mark_sent", len(delivered))
         return super().mark_sent(delivered)

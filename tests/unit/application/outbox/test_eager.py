@@ -510,6 +510,41 @@ def test_what_another_process_holds_is_tried_again_until_that_has_sent_it(
     assert publisher.delivered_ids() == ["ours"]
 
 
+def test_what_a_relay_has_taken_meanwhile_takes_no_room_in_the_queue_until_grace(
+    make_eager: MakeEager, store: WatchedStore, publisher: ScriptedPublisher
+) -> None:
+    eager = make_eager(queue_size=1)
+    (theirs,) = store_owned(store, a_message("theirs"))
+    push(eager, a_message("ours", version=2))
+    eventually(lambda: "claim" in store.names())
+
+    assert theirs.claim is not None
+    store.before = failing("claim", times=1000)
+    store.mark_sent([Delivered(claimed=theirs.claim, receipt="")])
+    (ours,) = store.claim_pending(batch_size=1, lease=DEADLINE)
+    store.before = lambda _: None
+
+    assert is_idle(eager), "well before grace, and while the relay still sends"
+    push(eager, a_message("another", of="2"))
+    assert is_idle(eager)
+    assert publisher.delivered_ids() == ["another"]
+    assert store.mark_sent([Delivered(claimed=ours, receipt="")]) == 1
+
+
+def test_what_only_waits_for_its_predecessor_is_not_forgotten(
+    eager: EagerOutboxPublisher, store: WatchedStore, publisher: ScriptedPublisher
+) -> None:
+    (theirs,) = store_owned(store, a_message("theirs"))
+    push(eager, a_message("ours", version=2))
+    eventually(lambda: store.names().count("unclaimed") >= 2)
+
+    assert theirs.claim is not None
+    store.mark_sent([Delivered(claimed=theirs.claim, receipt="")])
+
+    assert is_idle(eager)
+    assert publisher.delivered_ids() == ["ours"]
+
+
 def test_what_another_process_holds_for_too_long_is_left_to_the_relay(
     make_eager: MakeEager, store: WatchedStore, metrics: CountingMetrics
 ) -> None:
