@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from pragmatic_ddd.ports.outbox_message import Reservation
 from pragmatic_ddd_sqlalchemy.connection_capacity import refuse_oversized
 from pragmatic_ddd_sqlalchemy.dialects.statements import Inserted, named, names_of, ownable
-from pragmatic_ddd_sqlalchemy.rows import as_json
+from pragmatic_ddd_sqlalchemy.rows import as_json, batches
 
 _FRAGMENTS = {
     "texts": "JSON_TABLE(:batch, '$[*]' COLUMNS (value {key} PATH '$')) AS b",
@@ -92,9 +92,10 @@ class MySqlInsert:
             row["message_id"]: born["claim_token"] is not None
             for row, born in zip(rows, births, strict=True)
         }
-        inserted = connection.execute(self._inserted, {"batch": as_json(list(owned))})
         return {
-            row.message_id: Inserted(id=row.id, owned=owned[row.message_id]) for row in inserted
+            row.message_id: Inserted(id=row.id, owned=owned[row.message_id])
+            for batch in batches(owned)
+            for row in connection.execute(self._inserted, {"batch": batch})
         }
 
     def _births(

@@ -10,7 +10,7 @@ from decimal import Decimal
 
 import attrs
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from sqlalchemy.orm import sessionmaker
 
@@ -36,8 +36,11 @@ from tests.adapters.sqlalchemy.outboxes import (
 )
 from tests.databases import OutboxDatabase
 
+# A failure is shown as it was found: to make it smaller would take minutes through a database,
+# and the same strategies do so without one in tests/adapters/orjson.
 BATCHES = settings(
     max_examples=8,
+    phases=[Phase.generate],
     deadline=None,
     derandomize=True,
     suppress_health_check=[

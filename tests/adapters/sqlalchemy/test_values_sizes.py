@@ -1,6 +1,5 @@
 """Sizes: what is larger than a column, a statement or a packet takes is kept whole, or refused."""
 
-import datetime as dt
 import json
 import threading
 
@@ -85,22 +84,35 @@ def test_a_payload_just_below_the_packet_is_stored_whole() -> None:
         assert row(store, "large").message.payload == payload
 
 
-def test_results_of_a_large_batch_with_long_errors_are_written(
+@pytest.mark.service("mariadb")
+@pytest.mark.parametrize("verb", ["retry_later", "mark_failed"])
+def test_results_of_a_large_batch_with_long_errors_are_written(verb: str) -> None:
+    """Together they are more than a packet: results that fit into none would come for ever."""
+    with outbox_database(mariadb_engine()) as database:
+        store = database.store()
+        error = "\x01" * 4000  # seven bytes each in a statement
+        count = _packet(database) // (7 * len(error)) + 10
+        store.store([a_message(of=str(number)) for number in range(count)])
+        claimed = store.claim_pending(batch_size=count, lease=A_MINUTE)
+
+        assert getattr(store, verb)(failed(*claimed, error=error)) == count
+
+        assert store.backlog().processing == 0
+        assert row(store, claimed[-1].message.message_id).last_error == error
+
+
+def test_one_transaction_may_store_more_ids_than_fit_into_one_parameter(
     lasting_outbox: OutboxDatabase,  # noqa: F811
 ) -> None:
-    """Together they are more than a packet: results that fit into none would come for ever."""
     lasting_outbox.clear()
     store = lasting_outbox.store()
-    count = 1100
-    error = "\N{GRINNING FACE}" * 4000
-    store.store([a_message(of=str(number)) for number in range(count)])
+    messages = [a_message(f"{number:0190}", of=str(number % 7)) for number in range(3000)]
 
-    claimed = store.claim_pending(batch_size=count, lease=A_MINUTE)
-    assert store.retry_later(failed(*claimed, error=error, retry_in=dt.timedelta())) == count
-    # A retry comes before its successors, one at a time or all together: claim until none is left.
-    claimed = store.claim_pending(batch_size=count, lease=A_MINUTE)
-    assert store.mark_failed(failed(*claimed, error=error)) == len(claimed) == count
-    assert store.list_failed(limit=1)[0].last_error == error
+    stored = store.store(messages)
+
+    assert [one.message for one in stored] == messages
+    assert [one.id for one in stored] == sorted({one.id for one in stored})
+    assert store.find(f"{2999:0190}") is not None
 
 
 def test_a_batch_is_one_parameter_unless_it_is_very_large() -> None:
