@@ -90,8 +90,8 @@ def test_results_of_a_large_batch_with_long_errors_are_written(verb: str) -> Non
     """Together they are more than a packet: results that fit into none would come for ever."""
     with outbox_database(mariadb_engine()) as database:
         store = database.store()
-        error = "\x01" * 4000  # seven bytes each in a statement
-        count = _packet(database) // (7 * len(error)) + 10
+        error = "\N{GRINNING FACE}" * 4000
+        count = _packet(database) // len(error.encode()) + 10
         store.store([a_message(of=str(number)) for number in range(count)])
         claimed = store.claim_pending(batch_size=count, lease=A_MINUTE)
 
