@@ -30,7 +30,7 @@ _CONFIG = OutboxRelayConfig(
     backoff_base=dt.timedelta(milliseconds=50),
     backoff_cap=dt.timedelta(milliseconds=500),
 )
-_POOL = EagerPoolConfig(queue_size=60)
+_SIDE_BY_SIDE = 8  # the relay must be able to catch up with what it was left
 _SEND_TIMEOUT = dt.timedelta(seconds=3)
 
 
@@ -43,6 +43,7 @@ class Variant:
         applications: How many processes share the accounts.
         share: Of the events of the whole part.
         conduct: Of the broker.
+        queue_size: Of each eager publisher.
         poll_interval: Of the relay.
         has_relay: Whether each application has a relay of its own, which it wakes; else there
             is a relay process that nobody wakes.
@@ -52,6 +53,7 @@ class Variant:
     applications: int
     share: float
     conduct: Conduct
+    queue_size: int = 60
     poll_interval: dt.timedelta = _CONFIG.poll_interval
     has_relay: bool = False
 
@@ -75,6 +77,7 @@ _WOKEN = Variant(
     applications=1,
     share=0.2,
     conduct=Conduct(refuse_share=0.05, delay_seconds=_ROUND_TRIP_SECONDS, seed=3),
+    queue_size=10,
     poll_interval=dt.timedelta(minutes=5),
     has_relay=True,
 )
@@ -156,8 +159,9 @@ class _Run:
         config = attrs.evolve(_CONFIG, poll_interval=self.variant.poll_interval)
         stage = attrs.evolve(
             Stage.new(_DATABASE, folder=self.folder, broker_port=self.broker_port, config=config),
-            pool=_POOL,
+            pool=EagerPoolConfig(queue_size=self.variant.queue_size),
             send_timeout=_SEND_TIMEOUT,
+            side_by_side=_SIDE_BY_SIDE,
         )
         instruct(self.broker_port, stage.name, self.variant.conduct)
         with stage.built():
