@@ -313,8 +313,10 @@ class OutboxRelay:
             # yet prove to be in order, and a row that was taken over comes alone.
             return _NOTHING
         pause = self.config.poll_interval
-        if self.health.is_away:
-            return max(min(pause, self.health.probe_in), _SHORTEST_SLEEP)
+        probe_in = self.health.probe_in
+        if done.claimed or probe_in > _NOTHING:
+            return max(min(pause, probe_in), _SHORTEST_SLEEP)
+        # A probe that is due but has nothing to send waits like any other round.
         next_due = self.store.next_due_in()
         if next_due is not None:
             pause = min(pause, next_due)

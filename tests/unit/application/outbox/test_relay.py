@@ -337,6 +337,24 @@ def test_in_an_outage_it_sleeps_until_the_next_probe(
     assert seconds(0) < pause <= seconds(1)
 
 
+def test_in_an_outage_with_nothing_to_probe_with_it_sleeps_until_something_is_due(
+    store: WatchedStore,
+    publisher: ScriptedPublisher,
+    pauses_of: Callable[..., list[dt.timedelta]],
+) -> None:
+    now = {"now": 1000.0}
+    health = BrokerHealth(monotonic=lambda: now["now"])
+    relay = OutboxRelay(store=store, publisher=publisher, health=health)
+    health.failed("m", BrokerUnavailableError("m", "topic", "refused"))
+    now["now"] += health.probe_in.total_seconds()
+
+    assert pauses_of(relay, rounds=1) == [LONG_POLL.poll_interval]
+
+    relay = OutboxRelay(store=store, publisher=publisher, health=health)
+    store_owned(store, a_message("owned for half a minute"))
+    assert pauses_of(relay, rounds=1) == [seconds(30)]
+
+
 def test_the_thread_survives_errors_of_the_outbox_with_growing_pauses(
     relay: OutboxRelay,
     store: WatchedStore,
