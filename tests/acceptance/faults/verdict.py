@@ -109,7 +109,8 @@ def _committed(stage: Stage) -> tuple[set[str], int]:
             sa.select(outbox.c.aggregate_id, outbox.c.message_id)
         ):
             stored_of[aggregate_id].add(message_id)
-        moves = dict(connection.execute(sa.select(accounts.c.id, accounts.c.moves)).tuples().all())
+        query = sa.select(accounts.c.id, accounts.c.moves)
+        moves = {row.id: row.moves for row in connection.execute(query)}
     unpaired = sum(abs(moves.get(one, 0) - len(ids)) for one, ids in stored_of.items())
     unpaired += sum(count for one, count in moves.items() if one not in stored_of)
     return {one for ids in stored_of.values() for one in ids}, unpaired
