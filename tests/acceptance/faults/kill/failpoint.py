@@ -62,7 +62,10 @@ FAILPOINTS = (
         for verb in ("retry", "release")
         for point in _steps(verb)
     ),
-    *(Failpoint(RELAY, point, scenario.RELAY_REJECTED, passages=1) for point in _steps("dead")),
+    *(
+        Failpoint(RELAY, point, scenario.RELAY_REJECTED, passages=1)
+        for point in (*_steps("dead"), "tidy.uncommitted", "purge.uncommitted")
+    ),
     Failpoint(RELAY, "shutdown.before", scenario.RELAY_CUT_SHORT, passages=1),
     Failpoint(RELAY, "release.uncommitted", scenario.RELAY_CUT_SHORT, passages=1),
     Failpoint(RELAY, "shutdown.after", scenario.RELAY_CUT_SHORT, passages=1),
