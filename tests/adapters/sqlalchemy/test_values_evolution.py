@@ -190,8 +190,11 @@ def test_a_gap_between_versions_is_found_when_the_application_starts() -> None:
         OrjsonEventSerializer(registry)
 
 
-def test_a_gap_that_nobody_has_checked_kills_the_event(outbox: OutboxDatabase) -> None:
-    bad = _paid()
+@pytest.mark.parametrize("version", [1, 0, -1])
+def test_a_gap_that_nobody_has_checked_kills_the_event(
+    outbox: OutboxDatabase, version: int
+) -> None:
+    bad = attrs.evolve(_paid(), event_version=version)
     outbox.store().store([bad])
     registry = EventTypeRegistry()
     events = InMemoryEventManager(OrjsonEventSerializer(registry))
@@ -200,7 +203,7 @@ def test_a_gap_that_nobody_has_checked_kills_the_event(outbox: OutboxDatabase) -
 
     OutboxRelay(store=outbox.store(), publisher=events, config=_CONFIG).run_once()
 
-    _check_dead(outbox, bad, "no upcaster from version 1")
+    _check_dead(outbox, bad, f"no upcaster from version {version}")
 
 
 def test_old_code_tries_a_newer_version_again_until_the_attempts_are_used_up(

@@ -1,6 +1,10 @@
 """Odd text everywhere but in the payload: ids, headers, errors, receipts, tokens, notes."""
 
+from collections.abc import Sequence
+
 import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 
 from pragmatic_ddd.ports import OutboxMessage, Reservation
 from pragmatic_ddd.testing.messages import A_MINUTE, a_message, delivered, failed
@@ -51,11 +55,41 @@ ODD = (
 )
 
 
+GENERATED = settings(
+    max_examples=5,
+    phases=[Phase.generate],  # to make a failure smaller would take minutes through a database
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+
+
+def _keys() -> st.SearchStrategy[str]:
+    """Make texts of every kind of character, and short ones of few, that differ in little."""
+    anything = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
+    alike = st.sampled_from("eE\N{COMBINING ACUTE ACCENT}\t\x01 \\'\"%")
+    texts = st.text(anything, min_size=1, max_size=30) | st.text(alike, min_size=1, max_size=3)
+    return texts.filter(lambda text: not text.endswith(" "))
+
+
 def test_ids_that_look_alike_are_told_apart_by_every_statement(
     lasting_outbox: OutboxDatabase,  # noqa: F811
 ) -> None:
-    lasting_outbox.clear()
-    store = lasting_outbox.store()
+    _check_told_apart(lasting_outbox, ODD)
+
+
+@given(st.lists(_keys(), min_size=20, max_size=40, unique=True))
+@GENERATED
+def test_generated_ids_are_told_apart_by_every_statement(
+    lasting_outbox: OutboxDatabase,  # noqa: F811
+    texts: list[str],
+) -> None:
+    _check_told_apart(lasting_outbox, texts)
+
+
+def _check_told_apart(database: OutboxDatabase, texts: Sequence[str]) -> None:
+    database.clear()
+    store = database.store()
     messages = [
         OutboxMessage(
             message_id=text,
@@ -66,22 +100,24 @@ def test_ids_that_look_alike_are_told_apart_by_every_statement(
             payload=b"{}",
             headers={text: text},
         )
-        for text in ODD
+        for text in texts
     ]
 
     stored = store.store(messages, reservation=Reservation(claim_token="t", grace=A_MINUTE))
     # Born owned: each of an aggregate of its own, of which no other row is unsent.
     claims = [one.claim for one in stored if one.claim is not None]
     assert [one.message for one in claims] == messages
-    assert store.release(claims) == len(ODD)
-    claimed = store.claim_pending(batch_size=len(ODD), lease=A_MINUTE)
+    assert store.release(claims) == len(texts)
+    claimed = store.claim_pending(batch_size=len(texts), lease=A_MINUTE)
     assert {one.message.message_id: one.message for one in claimed} == dict(
-        zip(ODD, messages, strict=True)
+        zip(texts, messages, strict=True)
     )
-    assert store.mark_failed(failed(*claimed)) == len(ODD)
-    for text, message in zip(ODD, messages, strict=True):
+    assert store.mark_failed(failed(*claimed)) == len(texts)
+    for text, message in zip(texts, messages, strict=True):
         assert row(store, text).message == message
+    for text in texts[:5]:
         assert store.replay([text]) == 1
+    assert store.replay(texts) == len(texts) - 5
     assert store.backlog().failed == 0
 
 
