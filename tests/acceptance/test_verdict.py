@@ -126,18 +126,25 @@ def test_the_trouble_of_its_own_aggregate_excuses_what_is_late(trouble: str) -> 
     assert late([elder, late_one], a_note(trouble, "elder", at=0.5)) == []
 
 
+def test_what_is_late_is_excused_no_longer_than_grace_after_the_trouble() -> None:
+    elder = a_journey("elder", 0.0, 3.0)
+    in_time, late_one = a_journey("in time", 1.0, 12.9), a_journey("late", 1.0, 13.1)
+
+    assert late([elder, in_time, late_one], a_note("refused", "elder", at=0.5)) == ["late"]
+
+
 def test_trouble_of_another_aggregate_excuses_nothing() -> None:
     made = [a_journey("elder", 0.0, 15.0, of="b"), a_journey("late", 0.0, 15.1)]
 
     assert late(made, a_note("refused", "elder", at=0.5)) == ["late"]
 
 
-def test_trouble_that_was_over_or_came_afterwards_excuses_nothing() -> None:
+def test_trouble_that_was_over_or_of_a_younger_one_excuses_nothing() -> None:
     over, late_one = a_journey("over", 0.0, 0.9), a_journey("late", 1.0, 15.0)
-    afterwards = a_journey("afterwards", 15.5, 17.0)
-    notes = [a_note("refused", "over", at=0.5), a_note("refused", "afterwards", at=16.0)]
+    younger = a_journey("younger", 1.5, 17.0)
+    notes = [a_note("refused", "over", at=0.5), a_note("left_to_relay", "younger", at=1.5)]
 
-    assert late([over, late_one, afterwards], *notes) == ["late"]
+    assert late([over, late_one, younger], *notes) == ["late"]
 
 
 def test_a_run_is_judged_by_what_was_committed(stage: Stage, tmp_path: Path) -> None:

@@ -59,25 +59,27 @@ def journeys(stage: Stage, journal: Path) -> list[Journey]:
 def waited_without_need(
     made: Sequence[Journey], notes: Sequence[Note], longest_seconds: float
 ) -> list[Journey]:
-    """Return the journeys that took longer, though nothing has hindered them.
+    """Return the journeys that took longer from when nothing hindered them any more.
 
-    What hinders a journey is an event of the same aggregate, the same one included, that failed
-    or found the queue full, and was on its way at the same time from then on. Trouble of other
-    aggregates is no excuse, nor is a queue that was full for others. No process may have died.
+    What hinders a journey is that event or an elder one of its aggregate that failed or found
+    the queue full, from then until it arrived. Trouble of other aggregates is no excuse, nor is
+    a queue that was full for others. No process may have died.
     """
     troubled_at: dict[str, float] = {}
     for note in notes:
         for event_id in note.event_ids if note.what in _TROUBLES else ():
             troubled_at.setdefault(event_id, note.at)
-    hindrances: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    hindrances: dict[str, list[Journey]] = defaultdict(list)
     for one in made:
         if one.event_id in troubled_at:
-            hindrances[one.aggregate_id].append((troubled_at[one.event_id], one.arrived_at))
+            hindrances[one.aggregate_id].append(one)
 
-    def is_excused(one: Journey) -> bool:
-        return any(
-            start <= one.arrived_at and end >= one.stored_at
-            for start, end in hindrances[one.aggregate_id]
-        )
+    def free_since(one: Journey) -> float:
+        ends = [
+            min(other.arrived_at, one.arrived_at)
+            for other in hindrances[one.aggregate_id]
+            if other.stored_at <= one.stored_at and troubled_at[other.event_id] <= one.arrived_at
+        ]
+        return max([one.stored_at, *ends])
 
-    return [one for one in made if one.seconds > longest_seconds and not is_excused(one)]
+    return [one for one in made if one.arrived_at - free_since(one) > longest_seconds]
