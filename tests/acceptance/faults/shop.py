@@ -12,7 +12,8 @@ class Moved(DomainEvent, name="faults.account.moved"):
     Attributes:
         number: Counts the moves of the account, from 1.
         trouble: What the broker is to do when it sees the event first: ``refuse`` it for now,
-            ``reject`` it for good, or nothing.
+            ``reject`` it for good, ``drop`` the connection without an answer, or nothing. With
+            `` always`` behind it, whenever it sees the event.
     """
 
     number: int

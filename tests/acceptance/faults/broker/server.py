@@ -19,6 +19,9 @@ from typing import Any
 import attrs
 
 
+_ALWAYS = " always"
+
+
 @attrs.frozen(kw_only=True)
 class Conduct:
     """How the broker treats what comes for a topic.
@@ -60,10 +63,10 @@ class Topic:
 
     def verdict(self, event_id: str, trouble: str) -> dict[str, str] | None:
         """Say why a message is not taken, if it is not."""
-        first = trouble and event_id not in self._refused
-        if first or self._random.random() < self.conduct.refuse_share:
+        is_due = trouble and (trouble.endswith(_ALWAYS) or event_id not in self._refused)
+        if is_due or self._random.random() < self.conduct.refuse_share:
             self._refused.add(event_id)
-            return {"error": trouble or "refused", "reason": "told to"}
+            return {"error": trouble.removesuffix(_ALWAYS) or "refused", "reason": "told to"}
         return None
 
     async def take(self, copy: dict[str, object]) -> str:
@@ -93,6 +96,7 @@ class Broker:
 
     folder: Path
     _topics: dict[str, Topic] = attrs.field(factory=dict, init=False)
+    _never: asyncio.Event = attrs.field(factory=asyncio.Event, init=False)
 
     async def serve(self, port: int) -> None:
         server = await asyncio.start_server(self._converse, "127.0.0.1", port, backlog=500)
@@ -124,12 +128,12 @@ class Broker:
             return None
         refusal = topic.verdict(asked["copy"]["event_id"], asked["trouble"])
         if refusal is not None:
-            return refusal
+            return None if refusal["error"] == "drop" else refusal
         receipt = await topic.take(asked["copy"])
         if topic.conduct.delay_seconds:
             await asyncio.sleep(topic.conduct.delay_seconds)
         if topic.conduct.silent:
-            await asyncio.Event().wait()  # nobody sets it: the client's patience ends first
+            await self._never.wait()  # the client's patience ends first
         return None if topic.is_lost() else {"receipt": receipt}
 
     def _topic(self, name: str) -> Topic:
