@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import attrs
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -136,23 +137,28 @@ def test_an_id_that_is_only_nearly_the_one_of_a_row_finds_nothing(
     assert store.replay(["m1", "m1 ", "m1"]) == 1
 
 
-@pytest.mark.parametrize("token", [text for text in ODD if not text.endswith(" ")])
 def test_an_odd_claim_token_proves_ownership(
     lasting_outbox: OutboxDatabase,  # noqa: F811
-    token: str,
 ) -> None:
     lasting_outbox.clear()
     store = lasting_outbox.store()
-    (stored,) = store.store(
-        [a_message()], reservation=Reservation(claim_token=token, grace=A_MINUTE)
-    )
-    assert stored.claim is not None
+    claims = []
+    for token in ODD:
+        reservation = Reservation(claim_token=token, grace=A_MINUTE)
+        (stored,) = store.store([a_message(of=token)], reservation=reservation)
+        assert stored.claim is not None
+        claims.append(stored.claim)
+    strangers = [
+        attrs.evolve(one, claim_token=other.claim_token)
+        for one, other in zip(claims, [*claims[1:], claims[0]], strict=True)
+    ]
 
-    assert store.mark_sent(delivered(stored.claim)) == 1
+    assert store.mark_sent(delivered(*strangers)) == 0
+    assert store.mark_sent(delivered(*claims)) == len(ODD)
 
 
 _TEXTS = (
-    *ODD,
+    " ".join(ODD),
     "",
     "a\0b",
     "half \ud800 and \udfff",
