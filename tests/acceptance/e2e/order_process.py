@@ -12,16 +12,12 @@ from pragmatic_ddd.application.outbox.eager import EagerOutboxPublisher
 from pragmatic_ddd.errors import ConcurrencyError, OutboxStoreError
 from pragmatic_ddd_sqlalchemy import SqlAlchemyUnitsOfWork
 from tests.acceptance.e2e.model import Order, Probe, map_order
-from tests.acceptance.e2e.part import EVENTS, ORDERS, PROBES, TRANSACTIONS, Part
+from tests.acceptance.e2e.part import ORDERS, PROBES, Part
 from tests.acceptance.e2e.wiring import Wiring
 from tests.acceptance.tally import arrivals
 
 THREADS = 4
 PROBE_DEADLINE_SECONDS = 120
-# 2, 3, 2, 3, …: as many events as are wanted, over all transactions.
-EVENTS_EACH = [
-    EVENTS * (n + 1) // TRANSACTIONS - EVENTS * n // TRANSACTIONS for n in range(TRANSACTIONS)
-]
 
 
 def main() -> int:
@@ -53,10 +49,11 @@ def _wait_for_consumer(wiring: Wiring, part: Part) -> None:
 
 def _place_and_change(wiring: Wiring, eager: EagerOutboxPublisher) -> None:
     units_of_work = SqlAlchemyUnitsOfWork(wiring.sessions(eager))
+    events_each = wiring.part.events_each
     for n in range(ORDERS):
         with units_of_work() as work:
             order = Order(id=f"order-{n}")
-            order.change(EVENTS_EACH[n])
+            order.change(events_each[n])
             work.add(order)
             work.commit()
     numbers = itertools.count(ORDERS)
@@ -65,8 +62,8 @@ def _place_and_change(wiring: Wiring, eager: EagerOutboxPublisher) -> None:
     def change() -> None:
         rnd = random.Random(threading.get_ident())
         try:
-            while (n := next(numbers)) < TRANSACTIONS:
-                _change_once(units_of_work, f"order-{rnd.randrange(ORDERS)}", EVENTS_EACH[n])
+            while (n := next(numbers)) < len(events_each):
+                _change_once(units_of_work, f"order-{rnd.randrange(ORDERS)}", events_each[n])
         except BaseException as error:
             failures.append(error)
             raise

@@ -10,7 +10,6 @@ import attrs
 _VARIABLE = "PRAGMATIC_DDD_E2E_PART"
 
 TRANSACTIONS = 2_000
-EVENTS = 5_000
 ORDERS = 200
 PROBES = 64
 
@@ -25,6 +24,7 @@ class Part:
         folder: Where the processes leave what they counted.
         name_server: Of RocketMQ.
         library: The native client library, if not the system's.
+        transactions: How many there are to commit; five events in two of them.
     """
 
     database_url: str
@@ -32,6 +32,7 @@ class Part:
     folder: str
     name_server: str
     library: str | None
+    transactions: int = TRANSACTIONS
 
     @classmethod
     def of_this_process(cls) -> Self:
@@ -39,6 +40,15 @@ class Part:
 
     def environment(self) -> dict[str, str]:
         return {**os.environ, _VARIABLE: json.dumps(attrs.asdict(self))}
+
+    @property
+    def events_each(self) -> list[int]:
+        """How many events each transaction has: 2, 3, 2, 3, …"""
+        return [2 + number % 2 for number in range(self.transactions)]
+
+    @property
+    def events(self) -> int:
+        return sum(self.events_each)
 
     @property
     def topic(self) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tests import servers
-from tests.acceptance.e2e.part import EVENTS, Part
+from tests.acceptance.e2e.part import TRANSACTIONS, Part
 from tests.acceptance.e2e.wiring import Wiring
 from tests.acceptance.tally import arrivals, tally
 from tests.services.admin import create_topic
@@ -25,8 +25,22 @@ _DEADLINE_SECONDS = 300
 _BUILD = Path("build/e2e")
 
 
-def run_part(name: str, database: str, *, broker_stopped: bool) -> Figures:
+def run_part(
+    name: str,
+    database: str,
+    *,
+    broker_stopped: bool,
+    transactions: int = TRANSACTIONS,
+    away_seconds: float = _OUTAGE_SECONDS,
+) -> Figures:
     """Run one part to its end and return its figures.
+
+    Args:
+        name: Of the part; with the database's, of its tables and topic.
+        database: ``postgresql``, ``mariadb`` or ``sqlite``.
+        broker_stopped: Whether the broker is killed when a quarter of the events has arrived.
+        transactions: How many to commit.
+        away_seconds: How long the broker stays away then.
 
     Raises:
         TimeoutError: A process did not end, or events did not arrive, within five minutes.
@@ -41,6 +55,7 @@ def run_part(name: str, database: str, *, broker_stopped: bool) -> Figures:
         folder=str(folder),
         name_server=servers.rocketmq_name_server(),
         library=None if library is None else str(library),
+        transactions=transactions,
     )
     create_topic(part.topic, queues=8)
     wiring = Wiring.of(part)
@@ -52,7 +67,7 @@ def run_part(name: str, database: str, *, broker_stopped: bool) -> Figures:
             _process(part, "orders", "tests.acceptance.e2e.order_process") as orders,
         ):
             if broker_stopped:
-                _stop_broker_in_the_middle(part)
+                _stop_broker_in_the_middle(part, away_seconds)
             _wait(lambda: orders.poll() is not None, "the order process to end")
             if orders.returncode:
                 raise RuntimeError(f"the order process failed: see {folder}/orders.log")
@@ -102,14 +117,14 @@ def _process(
             print(f"{name} had to be killed, see {part.folder}", file=sys.stderr)
 
 
-def _stop_broker_in_the_middle(part: Part) -> None:
+def _stop_broker_in_the_middle(part: Part, away_seconds: float) -> None:
     def in_the_middle() -> bool:
-        return len(arrivals(part.received_log, kind="OrderChanged")) >= EVENTS // 4
+        return len(arrivals(part.received_log, kind="OrderChanged")) >= part.events // 4
 
     _wait(in_the_middle, "a quarter of the events to arrive")
     broker = service("rocketmq-broker")
     broker.kill()
-    time.sleep(_OUTAGE_SECONDS)
+    time.sleep(away_seconds)
     broker.start()
 
 
@@ -123,7 +138,7 @@ def _wait_for_arrivals(part: Part) -> None:
         now = len(arrivals(part.received_log, kind="OrderChanged"))
         if now != count:
             count, quiet_since = now, time.monotonic()
-        return now >= EVENTS and time.monotonic() - quiet_since > 2
+        return now >= part.events and time.monotonic() - quiet_since > 2
 
     with contextlib.suppress(TimeoutError):  # the figures will say what is missing
         _wait(is_quiet, "the events to arrive")

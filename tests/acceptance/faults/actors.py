@@ -114,7 +114,7 @@ def change(units_of_work: SqlAlchemyUnitsOfWork, account: str, troubles: Sequenc
     while True:
         try:
             with units_of_work() as work:
-                _account(work, account).move(*troubles)
+                account_of(work, account).move(*troubles)
                 work.commit()
         except (ConcurrencyError, OutboxStoreError) as error:
             if not error.retryable:
@@ -124,7 +124,8 @@ def change(units_of_work: SqlAlchemyUnitsOfWork, account: str, troubles: Sequenc
             return
 
 
-def _account(work: SqlAlchemyUnitOfWork, account_id: str) -> Account:
+def account_of(work: SqlAlchemyUnitOfWork, account_id: str) -> Account:
+    """Return that account, a new one if there is none."""
     try:
         return work.get(Account, account_id)
     except AggregateNotFoundError:

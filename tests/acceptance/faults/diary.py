@@ -66,6 +66,11 @@ class Diary:
     def error(self, text: str) -> None:
         self._write("error", text=text)
 
+    def counts(self, name: str) -> int:
+        """Return the sum of what processes have counted under that name."""
+        counted = [json.loads(note.text) for note in self.read() if note.what == "counted"]
+        return sum(one.get(name, 0) for one in counted)
+
     def read(self) -> list[Note]:
         if not self.path.exists():
             return []

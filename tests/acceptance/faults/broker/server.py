@@ -18,7 +18,6 @@ from typing import Any
 
 import attrs
 
-
 _ALWAYS = " always"
 
 

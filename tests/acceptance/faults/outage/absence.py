@@ -9,7 +9,7 @@ import attrs
 from pragmatic_ddd.application.outbox.config import OutboxRelayConfig
 from tests.acceptance.faults.broker.process import BrokerProcess, instruct
 from tests.acceptance.faults.broker.server import Conduct
-from tests.acceptance.faults.outage.figures import Figures
+from tests.acceptance.faults.figures import Figures
 from tests.acceptance.faults.outage.journey import Journey
 from tests.acceptance.faults.stage import Stage
 from tests.acceptance.faults.verdict import judge

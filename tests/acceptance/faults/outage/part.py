@@ -11,8 +11,8 @@ from typing import Any
 import attrs
 
 from tests.acceptance.faults.children import Child, wait_for
+from tests.acceptance.faults.figures import Figures
 from tests.acceptance.faults.outage.absence import ROWS, absence
-from tests.acceptance.faults.outage.figures import Figures
 from tests.acceptance.faults.outage.poison import poison
 from tests.acceptance.faults.stage import DATABASES
 
@@ -42,8 +42,8 @@ def run(*, quick: bool, folder: Path) -> dict[str, Any]:
 
     Returns:
         ``rows``, ``failed_by_outage`` and ``sent_after`` (the worst of all databases, away and
-        silent); ``lost``, ``overtaken``, ``outside_window`` in sum; ``problems``, which is empty
-        if every bound was kept; the figures of each of the ``scenarios``.
+        silent); ``lost``, ``overtaken`` and ``duplicates_outside_window`` in sum; ``problems``,
+        which is empty if every bound was kept; the figures of each of the ``scenarios``.
     """
     tasks = _tasks(folder, quick=quick)
     _run_all(tasks)
@@ -55,7 +55,7 @@ def run(*, quick: bool, folder: Path) -> dict[str, Any]:
         "sent_after": min(one.get("sent_after", 0) for one in absences),
         **{
             name: sum(one.get(name, 0) for one in figures.values())
-            for name in ("lost", "overtaken", "outside_window")
+            for name in ("lost", "overtaken", "duplicates_outside_window")
         },
         "problems": [problem for one in figures.values() for problem in one["problems"]],
         "scenarios": figures,

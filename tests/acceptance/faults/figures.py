@@ -34,7 +34,8 @@ class Figures(UserDict[str, Any]):
         self["events"] = verdict.events
         self["duplicates"] = verdict.duplicates
         self["lost"] = verdict.lost - kept_back
-        for name in ("phantoms", "overtaken", "outside_window"):
-            self[name] = getattr(verdict, name)
-        for name in ("lost", "phantoms", "overtaken", "outside_window"):
+        self["phantoms"] = verdict.phantoms
+        self["overtaken"] = verdict.overtaken
+        self["duplicates_outside_window"] = verdict.outside_window
+        for name in ("lost", "phantoms", "overtaken", "duplicates_outside_window"):
             self.expect(name, 0)
