@@ -40,10 +40,11 @@ class OperatingContract(OutboxStoreBinding):
         store.mark_sent(delivered(sent))
         store.mark_failed(failed(dead))
         self.pass_time(store, dt.timedelta(hours=2))
+        store.store([a_message("young", of="young")])
 
         backlog = store.backlog()
 
-        assert (backlog.pending, backlog.processing, backlog.failed) == (2, 2, 1)
+        assert (backlog.pending, backlog.processing, backlog.failed) == (3, 2, 1)
         age = backlog.oldest_unsent_age
         assert dt.timedelta(hours=2) <= age < dt.timedelta(hours=2) + _TOLERANCE
 
@@ -239,6 +240,18 @@ class OperatingContract(OutboxStoreBinding):
 
         assert store.tidy() == 0
         assert [row(store, name) for name in ("parked", "tried")] == before
+
+    def test_a_retry_that_a_clock_has_put_off_for_a_day_is_due_again(
+        self, store: IOutboxStore
+    ) -> None:
+        store.store([a_message("tried")])
+        store.retry_later(failed(*claim_all(store)))
+        self.pass_time(store, -_DAY)
+        assert claim_all(store) == []
+
+        assert store.tidy() == 1
+
+        assert message_ids(claim_all(store)) == ["tried"]
 
     def test_a_live_lease_survives_a_clock_that_steps_back(self, store: IOutboxStore) -> None:
         store.store([a_message()])

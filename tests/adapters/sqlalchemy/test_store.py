@@ -178,6 +178,23 @@ def test_what_is_not_yet_committed_is_passed_over_and_sent_later(
     assert message_ids(store.claim_pending(batch_size=9, lease=A_MINUTE)) == ["m1"]
 
 
+def test_a_row_is_as_old_as_its_insert_and_not_as_its_transaction(
+    database: OutboxDatabase,
+) -> None:
+    if database.engine.dialect.name == "sqlite":
+        pytest.skip("there is one writer at a time")
+    store = database.store()
+    with database.engine.begin() as waited:
+        waited.execute(sa.select(sa.func.count()).select_from(database.table))
+        store.store([a_message("m1")])
+        store.store_in(waited, [a_message("m2", version=2)])
+
+    first, second = store.find("m1"), store.find("m2")
+    assert first is not None
+    assert second is not None
+    assert second.created_at > first.created_at
+
+
 def test_nothing_waits_for_a_slow_transaction(database: OutboxDatabase) -> None:
     if database.engine.dialect.name == "sqlite":
         pytest.skip("there is one writer at a time")
