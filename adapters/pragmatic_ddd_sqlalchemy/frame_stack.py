@@ -9,8 +9,10 @@ transaction ends the whole stack is gone, so nothing leaks into the next one.
 """
 
 from collections.abc import Iterator
+from weakref import WeakSet
 
 import attrs
+from sqlalchemy import RootTransaction, Transaction
 from sqlalchemy.orm import SessionTransaction
 from sqlalchemy.orm.attributes import instance_state
 
@@ -27,23 +29,35 @@ class FrameStack:
         frames: The outermost first.
         pins: Aggregates that have collected events in it.
         unwritten: Those of them whose row it has yet to write under its version check.
+        checked: Those of which it is known that their rows and the outbox are in one transaction.
         commits_begun: For each commit begun with savepoints open, and not ended: frames then.
         is_committed: Whether the innermost transaction has just been committed or released.
         is_sealed: Whether its events have been written to the outbox.
         stored: The rows written to the outbox.
         reservation: What the eager path has reserved for them.
         is_joined: Whether somebody else commits: the session is bound to a connection.
+        shares: Transactions of connections, and what of each ends when this is rolled back.
     """
 
     frames: list[Frame] = attrs.field(factory=list)
     pins: dict[State, Pin] = attrs.field(factory=dict)
     unwritten: dict[State, Pin] = attrs.field(factory=dict)
+    checked: "WeakSet[State]" = attrs.field(factory=WeakSet)
     commits_begun: list[int] = attrs.field(factory=list)
     is_committed: bool = False
     is_sealed: bool = False
     stored: list[StoredMessage] = attrs.field(factory=list)
     reservation: Reservation | None = None
     is_joined: bool = False
+    shares: dict[RootTransaction, Transaction] = attrs.field(factory=dict)
+
+    @property
+    def is_unstored(self) -> bool:
+        """Whether there are events of what it has written, and no outbox rows yet."""
+        if self.is_sealed:
+            return False
+        has_records = any(frame.records for frame in self.frames)
+        return has_records or any(self.write_of(state) for state, _ in self.pins_with_events())
 
     @property
     def top(self) -> Frame:
@@ -80,7 +94,7 @@ class FrameStack:
         for frame in self.frames:
             frame.marks.pop(state, None)
 
-    def leave(self, state: State) -> None:
+    def leave(self, state: State, *, is_changed: bool) -> None:
         """Note that an aggregate leaves the session: what was not written goes with it."""
         pin = self.pins.get(state)
         write = self.write_of(state)
@@ -90,7 +104,13 @@ class FrameStack:
             self.unpin(state)
         else:
             raised = len(pin.aggregate.triggered_events)
-            pin.left_with = write.event_count if state.modified else raised
+            pin.left_with = write.event_count if is_changed else raised
+
+    def discard(self, state: State) -> None:
+        """Note that changes of an aggregate are given up: its events since the last write go."""
+        pin, write = self.pins.get(state), self.write_of(state)
+        if pin is not None:
+            pin.aggregate.triggered_events.cut_back(0 if write is None else write.event_count)
 
     def note_write(self, state: State, write: Write, *, is_new: bool) -> None:
         """Note that an aggregate's row has been written under its version check."""
@@ -110,7 +130,9 @@ class FrameStack:
         """Return how many events of an instance its merged copy has taken over."""
         state = instance_state(given)
         counts = [frame.carried[state][1] for frame in self.frames if state in frame.carried]
-        return max(counts, default=0)
+        # Expunged after a flush, it has left events here that are stored as its own.
+        pin = self.pins.get(state)
+        return max(counts, default=0 if pin is None or pin.left_with is None else pin.left_with)
 
     def pins_with_events(self) -> Iterator[tuple[State, Pin]]:
         """Iterate over the aggregates whose events this transaction has to store."""

@@ -13,12 +13,18 @@ Whatever the session does, an outbox row exists if and only if its transaction w
                             both, and may be added again
     expunge, close          a change that was not flushed leaves with its events; one that was
                             flushed is stored with them, or rolled back
+    expire, refresh         a change that was not flushed is given up, and its events with it
     delete                  is a change: its events carry the version after the last one
     merge                   carries the events to the copy; refused where it cannot
     bulk_save_objects       refused for aggregates with events, which it would lose
 
 A two-phase session, AUTOCOMMIT, and an aggregate on another engine than the outbox are refused
-when it commits: aggregate and events would be two facts.
+before anything is written: aggregate and events would be two facts. So is, for the same reason,
+a commit of the connection that leaves out the session which has written on it. A COMMIT sent as
+SQL goes unnoticed: send none.
+
+A plain session, made by a sessionmaker without an outbox, leaves events where they are: on the
+aggregate, unstored.
 """
 
 from typing import Any, Protocol

@@ -1,137 +1,18 @@
 """The session class behind an attached sessionmaker: it remembers which aggregates raise events."""
 
-import contextlib
 import functools
 from collections.abc import Iterable, Sequence
-from typing import ClassVar, TypeGuard, TypeVar, cast
-from weakref import WeakKeyDictionary
+from typing import Any, ClassVar, TypeGuard, TypeVar, cast
 
-import attrs
-from sqlalchemy.exc import InvalidRequestError
-from sqlalchemy.orm import Session, SessionTransaction, object_mapper, object_session
+from sqlalchemy.orm import Session, object_mapper, object_session
 from sqlalchemy.orm.attributes import instance_state
 from sqlalchemy.orm.interfaces import ORMOption
 
 from pragmatic_ddd.domain import AggregateRoot
 from pragmatic_ddd.errors import UnitOfWorkError
-from pragmatic_ddd.ports import OutboxMessage
-from pragmatic_ddd_sqlalchemy.frame_stack import FrameStack
-from pragmatic_ddd_sqlalchemy.session_frames import State, Write
+from pragmatic_ddd_sqlalchemy.session_work import SessionWork
 
 T = TypeVar("T")
-
-
-@attrs.define(eq=False)
-class SessionWork:
-    """What one session has to do for the outbox.
-
-    Attributes:
-        stack: Its open transaction.
-        waiting: Aggregates that have collected events where no transaction can begin, as in an
-            in-process handler of an event just committed; the next transaction takes them.
-        waiting_records: The same for messages without an aggregate.
-        versions_before: Of aggregates that it inserts, the version before that.
-        versions_to_update: Of aggregates that it is just updating, the version before that.
-    """
-
-    stack: FrameStack | None = None
-    waiting: dict[State, AggregateRoot] = attrs.field(factory=dict)
-    waiting_records: list[OutboxMessage] = attrs.field(factory=list)
-    versions_before: "WeakKeyDictionary[State, object]" = attrs.field(factory=WeakKeyDictionary)
-    versions_to_update: dict[State, object] = attrs.field(factory=dict)
-
-    def begin(self, transaction: SessionTransaction) -> None:
-        """Open a frame for an outermost transaction or a savepoint."""
-        if transaction.parent is None:
-            self.stack = FrameStack()
-            self.stack.push(transaction)
-            for aggregate in self.waiting.values():
-                self.stack.pin(aggregate, mark=0)
-            self.stack.top.records += self.waiting_records
-            self.waiting.clear()
-            self.waiting_records.clear()
-        elif transaction.nested and self.stack is not None:
-            self.stack.push(transaction)
-
-    def end(self, transaction: SessionTransaction) -> FrameStack | None:
-        """Close a frame; return the stack when it was that of the outermost transaction."""
-        stack = self.stack
-        if stack is None or stack.top.transaction is not transaction:
-            return None
-        if len(stack.frames) > 1:
-            stack.pop()
-            return None
-        self.stack = None
-        self.versions_before.clear()
-        self.versions_to_update.clear()
-        return stack
-
-    def observe(self, session: Session, aggregate: AggregateRoot) -> None:
-        """Watch an aggregate that has come into the session, perhaps with events."""
-        aggregate.observe_collection(_collecting)
-        if len(aggregate.triggered_events):
-            self.pin(session, aggregate, mark=0)
-
-    def pin(self, session: Session, aggregate: AggregateRoot, *, mark: int) -> None:
-        """Keep an aggregate that has events, or is about to collect one."""
-        stack = self._open_stack(session)
-        if stack is None:
-            self.waiting.setdefault(instance_state(aggregate), aggregate)
-        else:
-            stack.pin(aggregate, mark=mark)
-
-    def leave(self, aggregate: AggregateRoot) -> None:
-        """Note that an aggregate was expunged, or that the session closes."""
-        state = instance_state(aggregate)
-        self.waiting.pop(state, None)
-        if self.stack is not None:
-            self.stack.leave(state)
-
-    def become_new(self, aggregate: AggregateRoot) -> None:
-        """Let an aggregate go with all its events: it was never inserted, after all."""
-        state = instance_state(aggregate)
-        self.waiting.pop(state, None)
-        if self.stack is not None:
-            self.stack.unpin(state)
-
-    def written(self, aggregate: AggregateRoot, write: Write, *, is_new: bool) -> None:
-        """Note that the flush has written an aggregate's row under its version check."""
-        if self.stack is not None:
-            self.stack.note_write(instance_state(aggregate), write, is_new=is_new)
-
-    def record(self, session: Session, message: OutboxMessage) -> None:
-        """Have a message stored that no aggregate has raised."""
-        stack = self._open_stack(session)
-        records = self.waiting_records if stack is None else stack.top.records
-        records.append(message)
-
-    def carry(self, session: Session, given: AggregateRoot, merged: AggregateRoot) -> None:
-        """Raise the events of an instance given to ``merge`` on its copy.
-
-        They leave the given one when the copy's are stored: a merge may have to be repeated.
-        """
-        stack = self._open_stack(session)
-        ready = given.triggered_events.snapshot()
-        carried = 0 if stack is None else stack.carried_from(given)
-        for event in ready[carried:]:
-            merged.collect_event(event)
-        if stack is not None and len(ready) > carried:
-            stack.top.carried[instance_state(given)] = given, len(ready)
-
-    def _open_stack(self, session: Session) -> FrameStack | None:
-        if self.stack is None and session.autobegin:
-            # As a change of an attribute does, and not where SQLAlchemy would refuse that.
-            with contextlib.suppress(InvalidRequestError):
-                session.begin()
-        stack = self.stack
-        if stack is None or (stack.is_committed and len(stack.frames) == 1):
-            return None
-        if stack.is_sealed:
-            raise UnitOfWorkError(
-                "the events of this transaction are in the outbox already, so no more can be "
-                "raised: register your before_commit listener before the outbox is attached"
-            )
-        return stack
 
 
 class OutboxSession(Session):
@@ -147,6 +28,32 @@ class OutboxSession(Session):
     def outbox_work(self) -> SessionWork:
         """What it has to do for the outbox."""
         return SessionWork()
+
+    def expire(self, instance: object, attribute_names: Iterable[str] | None = None) -> None:
+        """Expire as ever; changes that were not flushed go, and their events with them."""
+        names = None if attribute_names is None else list(attribute_names)
+        if isinstance(instance, AggregateRoot):
+            self.outbox_work.discard(instance, names)
+        super().expire(instance, names)
+
+    def expire_all(self) -> None:
+        """Expire as ever; changes that were not flushed go, and their events with them."""
+        for instance in list(self.identity_map.values()):
+            if isinstance(instance, AggregateRoot):
+                self.outbox_work.discard(instance, None)
+        super().expire_all()
+
+    def refresh(
+        self,
+        instance: object,
+        attribute_names: Iterable[str] | None = None,
+        with_for_update: Any = None,  # noqa: ANN401  # SQLAlchemy has no public name for it
+    ) -> None:
+        """Refresh as ever; changes that were not flushed go, and their events with them."""
+        names = None if attribute_names is None else list(attribute_names)
+        if isinstance(instance, AggregateRoot):
+            self.outbox_work.discard(instance, names)
+        super().refresh(instance, names, with_for_update)
 
     def merge(
         self,
@@ -196,14 +103,6 @@ class OutboxSession(Session):
                     f"bulk_save_objects() would lose the events of {_named(one)}: use add()"
                 )
         super().bulk_save_objects(saved, return_defaults, update_changed_only, preserve_order)
-
-
-def _collecting(aggregate: AggregateRoot) -> None:
-    """Pin an aggregate just before it collects an event."""
-    session = object_session(aggregate)
-    if isinstance(session, OutboxSession):
-        count = len(aggregate.triggered_events)
-        session.outbox_work.pin(session, aggregate, mark=count)
 
 
 def _refuse_what_merge_would_lose(session: Session, given: object) -> None:

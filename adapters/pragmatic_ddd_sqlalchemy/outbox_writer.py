@@ -7,7 +7,7 @@ the order of their ids is the order of the commits.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 import attrs
@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 
 from pragmatic_ddd.application.outbox.encoding import EventEncoding
 from pragmatic_ddd.domain import AggregateRoot, DomainEvent
-from pragmatic_ddd.errors import UnitOfWorkError
+from pragmatic_ddd.errors import ForeignEventError, UnitOfWorkError
 from pragmatic_ddd.ports import OutboxMessage, Reservation, StoredMessage
 from pragmatic_ddd_sqlalchemy.frame_stack import FrameStack
 from pragmatic_ddd_sqlalchemy.same_database import commits_each_statement, refuse_other_database
@@ -56,11 +56,27 @@ class OutboxWriter:
     store: SqlAlchemyOutboxStore
     encoding: EventEncoding
     eager: IEagerPath | None = None
+    _without_order: set[type] = attrs.field(factory=set, init=False)
+
+    def before_flush(self, session: Session, stack: FrameStack) -> None:
+        """Have the flush write every aggregate with events.
+
+        Raises:
+            UnitOfWorkError: Their rows could not be stored in the same transaction, so that the
+                flush must not write anything either.
+        """
+        pins = stack.unwritten.items()
+        states = [state for state, pin in pins if pin.event_count and state not in stack.checked]
+        if states:
+            self._connection(session, stack, states)
+            stack.checked.update(states)
+        touch_unwritten(session, stack)
 
     def write(self, session: Session, stack: FrameStack) -> None:
         """Store the events of a transaction that is about to be committed.
 
         Raises:
+            ForeignEventError: The id of an aggregate was changed after it had raised an event.
             UnitOfWorkError: It could not be done in one transaction, or events raise events
                 without end. Nothing was stored; roll back.
         """
@@ -91,6 +107,9 @@ class OutboxWriter:
         for state, pin in stack.pins_with_events():
             aggregate = pin.aggregate
             version = version_of(aggregate, state, stack.write_of(state))
+            if not version:
+                self._warn_without_order(type(aggregate))
+            _refuse_other_id(aggregate, state, pin.built)
             place = aggregate.aggregate_name, pin.built[0].aggregate_id, version
             places.setdefault(place, (aggregate, []))[1].extend(pin.built)
         return [
@@ -99,12 +118,19 @@ class OutboxWriter:
             for message in self.encoding.encode_all(aggregate, events, version=version)
         ]
 
+    def _warn_without_order(self, aggregate_type: type[AggregateRoot]) -> None:
+        if aggregate_type not in self._without_order:
+            self._without_order.add(aggregate_type)
+            _logger.warning(
+                "%s is mapped without version_id_col: its events are stored, but may overtake "
+                "each other, and lost updates go unnoticed",
+                aggregate_type.__qualname__,
+            )
+
     def _store(self, session: Session, stack: FrameStack, messages: list[OutboxMessage]) -> None:
-        bind = _outbox_bind(session, self.store.table)
-        connection = session.connection(bind_arguments={"bind": bind})
-        refuse_other_database(connection.engine, self.store.engine)
-        _refuse_what_is_not_atomic(session, stack, connection)
-        stack.is_joined = isinstance(bind, sa.Connection)
+        connection = self._connection(
+            session, stack, [state for state, _ in stack.pins_with_events()]
+        )
         if self.eager is not None and not stack.is_joined:
             stack.reservation = _reserve(self.eager, len(messages))
         try:
@@ -113,6 +139,17 @@ class OutboxWriter:
             self.finish(stack)
             stack.reservation = None
             raise
+
+    def _connection(
+        self, session: Session, stack: FrameStack, states: Iterable[State]
+    ) -> sa.Connection:
+        """Return where the rows go, if that is where the aggregates of ``states`` go as well."""
+        bind = _outbox_bind(session, self.store.table)
+        connection = session.connection(bind_arguments={"bind": bind})
+        refuse_other_database(connection.engine, self.store.engine)
+        _refuse_what_is_not_atomic(session, stack, connection, states)
+        stack.is_joined = isinstance(bind, sa.Connection)
+        return connection
 
 
 def touch_unwritten(session: Session, stack: FrameStack) -> None:
@@ -125,6 +162,16 @@ def touch_unwritten(session: Session, stack: FrameStack) -> None:
             is_kept = state.persistent and pin.aggregate not in deleted
             if is_kept and pin.event_count and version_key(state.mapper) is not None:
                 touch(pin.aggregate)
+
+
+def _refuse_other_id(aggregate: AggregateRoot, state: State, events: list[DomainEvent]) -> None:
+    """Raise where an aggregate's id was changed after it had raised events."""
+    identity = state.dict.get("id")
+    for event in events:
+        if identity is not None and str(identity) != event.aggregate_id:
+            raise ForeignEventError(
+                aggregate.aggregate_name, identity, event.event_type, event.aggregate_id
+            )
 
 
 def _reserve(eager: IEagerPath, count: int) -> Reservation | None:
@@ -159,7 +206,7 @@ def _outbox_bind(session: Session, table: sa.Table) -> sa.Engine | sa.Connection
 
 
 def _refuse_what_is_not_atomic(
-    session: Session, stack: FrameStack, connection: sa.Connection
+    session: Session, stack: FrameStack, connection: sa.Connection, states: Iterable[State]
 ) -> None:
     if session.twophase:
         raise UnitOfWorkError(
@@ -170,10 +217,10 @@ def _refuse_what_is_not_atomic(
         raise UnitOfWorkError(
             "the session's connection is in AUTOCOMMIT, where aggregate and events are two facts"
         )
-    for state, pin in stack.pins_with_events():
+    for state in states:
         if _connection_of(session, stack, state) is not connection:
             raise UnitOfWorkError(
-                f"{type(pin.aggregate).__name__} is stored on another connection than the "
+                f"{state.class_.__name__} is stored on another connection than the "
                 f"outbox: bind it and the outbox table to the same engine"
             )
 

@@ -13,13 +13,15 @@ With savepoints open, ``before_commit`` does not tell which of the transactions 
 from typing import cast
 
 import attrs
-from sqlalchemy import event
+from sqlalchemy import Connection, event
 from sqlalchemy.orm import Session, SessionTransaction
 from sqlalchemy.orm.attributes import instance_state
 
 from pragmatic_ddd.domain import AggregateRoot
-from pragmatic_ddd_sqlalchemy.outbox_session import OutboxSession, SessionWork
-from pragmatic_ddd_sqlalchemy.outbox_writer import OutboxWriter, touch_unwritten
+from pragmatic_ddd_sqlalchemy.commits_elsewhere import notice_connection, notice_end
+from pragmatic_ddd_sqlalchemy.outbox_session import OutboxSession
+from pragmatic_ddd_sqlalchemy.outbox_writer import OutboxWriter
+from pragmatic_ddd_sqlalchemy.session_work import SessionWork
 from pragmatic_ddd_sqlalchemy.versioned_writes import notice_writes, restore_version
 
 
@@ -43,11 +45,17 @@ class SessionHook:
         for name in ("pending_to_transient", "persistent_to_transient"):
             event.listen(sessions, name, _become_new)
         event.listen(sessions, "after_transaction_create", _begin)
-        event.listen(sessions, "before_flush", _touch)
+        event.listen(sessions, "after_begin", _take_up)
+        event.listen(sessions, "before_flush", self._before_flush)
         event.listen(sessions, "before_commit", self._write)
         # First of all: a listener that fails must not hide that the transaction is committed.
         event.listen(sessions, "after_commit", _note_commit, insert=True)
         event.listen(sessions, "after_transaction_end", self._end)
+
+    def _before_flush(self, session: Session, _context: object, _instances: object) -> None:
+        stack = _work(session).stack
+        if stack is not None:
+            self.writer.before_flush(session, stack)
 
     def _write(self, session: Session) -> None:
         stack = _work(session).stack
@@ -67,6 +75,7 @@ class SessionHook:
             if work.stack is not None and work.stack.take_up_commit():
                 self.writer.write(session, work.stack)
             return
+        notice_end(stack)
         if not stack.is_committed:
             stack.drop_events()
         self.writer.finish(stack)
@@ -78,6 +87,12 @@ def _work(session: Session) -> SessionWork:
 
 def _begin(session: Session, transaction: SessionTransaction) -> None:
     _work(session).begin(transaction)
+
+
+def _take_up(session: Session, _: SessionTransaction, connection: Connection) -> None:
+    stack = _work(session).stack
+    if stack is not None:
+        notice_connection(stack, connection)
 
 
 def _watch(session: Session, instance: object) -> None:
@@ -96,12 +111,6 @@ def _become_new(session: Session, instance: object) -> None:
         work.become_new(instance)
         if state in work.versions_before:
             restore_version(instance, work.versions_before.pop(state))
-
-
-def _touch(session: Session, _context: object, _instances: object) -> None:
-    stack = _work(session).stack
-    if stack is not None:
-        touch_unwritten(session, stack)
 
 
 def _note_commit(session: Session) -> None:

@@ -12,8 +12,9 @@ from sqlalchemy.orm import ColumnProperty, Mapper, attributes, object_mapper, ob
 
 from pragmatic_ddd.domain import AggregateRoot
 from pragmatic_ddd.errors import UnitOfWorkError
-from pragmatic_ddd_sqlalchemy.outbox_session import OutboxSession, SessionWork
+from pragmatic_ddd_sqlalchemy.outbox_session import OutboxSession
 from pragmatic_ddd_sqlalchemy.session_frames import State, Write
+from pragmatic_ddd_sqlalchemy.session_work import SessionWork
 
 AnyMapper = Mapper[Any]  # of whatever class is mapped
 

@@ -1,12 +1,13 @@
 """What else a session does with aggregates: delete, expunge, merge, bulk statements."""
 
 import gc
+import pickle
 
 import pytest
 import sqlalchemy as sa
 from sqlalchemy.orm import make_transient, make_transient_to_detached
 
-from pragmatic_ddd.errors import UnitOfWorkError
+from pragmatic_ddd.errors import ForeignEventError, UnitOfWorkError
 from tests.adapters.sqlalchemy.databases import any_shop, shop
 from tests.adapters.sqlalchemy.models import (
     Happened,
@@ -325,3 +326,58 @@ def test_an_aggregate_known_without_being_loaded_raises_events(shop: Shop) -> No
         order.collect_event(OrderPaid(aggregate_id="o1"))
 
     assert shop.places()[1:] == [("order.paid", "o1", 2, 0)]
+
+
+def test_a_change_of_a_child_that_was_not_flushed_leaves_with_its_event(any_shop: Shop) -> None:
+    any_shop.place("o1")
+    with any_shop.sessions.begin() as session:
+        order = session.get_one(Order, "o1")
+        order.change_quantity(7)
+        session.flush()
+        order.change_quantity(8)
+        session.expunge(order)
+
+    assert any_shop.places()[1:] == [("order.paid", "o1", 2, 0)]
+    assert [event.amount for event in order.triggered_events.snapshot()] == [8]  # type: ignore[attr-defined]  # they are OrderPaid
+
+
+def test_a_pickled_aggregate_brings_its_events_where_it_is_added(any_shop: Shop) -> None:
+    any_shop.place("o1")
+    order = detached(any_shop, "o1")
+    order.pay()
+    again: Order = pickle.loads(pickle.dumps(order))
+    with any_shop.sessions.begin() as session:
+        session.add(again)
+        again.say_paid()
+        del again
+        gc.collect()
+
+    assert any_shop.places()[1:] == [("order.paid", "o1", 2, 0), ("order.paid", "o1", 2, 1)]
+    assert any_shop.orders() == {"o1": (True, 2)}
+
+
+def test_an_aggregate_made_transient_after_the_flush_leaves_its_events_here(
+    any_shop: Shop,
+) -> None:
+    any_shop.place("o1")
+    with any_shop.sessions.begin() as session:
+        order = session.get_one(Order, "o1")
+        order.pay()
+        session.flush()
+        make_transient(order)
+
+    assert any_shop.places()[1:] == [("order.paid", "o1", 2, 0)]
+    assert any_shop.orders() == {"o1": (True, 2)}
+    assert len(order.triggered_events) == 0
+
+
+def test_an_id_changed_after_an_event_was_raised_is_refused(any_shop: Shop) -> None:
+    with any_shop.sessions() as session:
+        order = Order.place("provisional")
+        session.add(order)
+        order.id = "o1"
+        with pytest.raises(ForeignEventError, match="'provisional'"):
+            session.commit()
+
+    assert any_shop.rows() == []
+    assert any_shop.orders() == {}

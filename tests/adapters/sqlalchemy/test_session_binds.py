@@ -16,7 +16,6 @@ from tests.adapters.sqlalchemy.models import (
     Note,
     Order,
     Ticket,
-    line_table,
     metadata,
     outbox_message,
 )
@@ -70,19 +69,6 @@ def test_rows_of_a_session_in_an_outer_transaction_have_no_owner(
     assert any_shop.rows() == ["order.placed"]
     assert any_shop.owners() == [False]
     assert any_shop.eager.announced == []
-
-
-def test_a_savepoint_on_the_connection_takes_the_rows_of_a_joined_session(shop: Shop) -> None:
-    with shop.engine.begin() as connection:
-        savepoint = connection.begin_nested()
-        with (
-            shop.sessions(bind=connection, join_transaction_mode="create_savepoint") as session,
-            session.begin(),
-        ):
-            session.add(Order.place("o1"))
-        savepoint.rollback()
-
-    assert shop.rows() == []
 
 
 def test_an_aggregate_bound_to_another_engine_than_the_outbox_is_refused(
@@ -198,21 +184,27 @@ def test_a_session_in_autocommit_is_refused() -> None:
                 session.add(Order.place("o1"))
                 with pytest.raises(UnitOfWorkError, match="AUTOCOMMIT"):
                     session.commit()
-                session.rollback()
-                session.execute(sa.delete(line_table))
-                session.execute(sa.delete(Order))
-                session.commit()
             bind.dispose()
 
         assert shop.rows() == []
+        assert shop.orders() == {}
 
 
-@pytest.mark.service("postgresql")
-def test_two_phase_sessions_with_events_are_refused() -> None:
-    with shop_on("postgresql") as shop, shop.sessions(twophase=True) as session:
+@pytest.mark.parametrize("end", ["commit", "prepare", "flush"])
+@pytest.mark.parametrize(
+    "service",
+    [
+        pytest.param("postgresql", marks=pytest.mark.service("postgresql")),
+        pytest.param("mariadb", marks=pytest.mark.service("mariadb")),
+    ],
+)
+def test_two_phase_sessions_with_events_are_refused_before_they_write(
+    service: str, end: str
+) -> None:
+    with shop_on(service) as shop, shop.sessions(twophase=True) as session:
         session.add(Order.place("o1"))
         with pytest.raises(UnitOfWorkError, match="two-phase"):
-            session.commit()
+            getattr(session, end)()
         session.rollback()
 
         assert shop.rows() == []
@@ -235,3 +227,18 @@ def test_a_routing_session_is_asked_as_for_any_insert(shop: Shop, elsewhere: sa.
         session.add(Order.place("o1"))
 
     assert shop.rows() == ["order.placed"]
+
+
+def test_a_savepoint_on_an_engine_that_begins_too_late_is_refused(shop: Shop) -> None:
+    unprepared = sa.create_engine(shop.engine.url)
+    with shop.sessions(bind=unprepared) as session:
+        with (
+            pytest.raises(UnitOfWorkError, match="make_sqlite_safe"),
+            session.begin_nested(),
+        ):
+            session.add(Order.place("o1"))
+        session.rollback()
+    unprepared.dispose()
+
+    assert shop.rows() == []
+    assert shop.orders() == {}

@@ -120,3 +120,17 @@ def test_a_merge_that_would_lose_the_events_of_another_aggregate_is_refused(shop
     shipment.parcels[0].collect_event(Happened(aggregate_id="p1"))
     with shop.sessions() as session, pytest.raises(UnitOfWorkError, match="merge it by itself"):
         session.merge(shipment)
+
+
+def test_merging_what_has_left_its_events_here_stores_them_once(any_shop: Shop) -> None:
+    any_shop.place("o1")
+    with any_shop.sessions.begin() as session:
+        given = session.get_one(Order, "o1")
+        given.pay(1)
+        session.flush()
+        session.expunge(given)
+        given.say_paid(2)
+        session.merge(given)
+
+    assert any_shop.places()[1:] == [("order.paid", "o1", 2, 0), ("order.paid", "o1", 3, 0)]
+    assert len(given.triggered_events) == 0

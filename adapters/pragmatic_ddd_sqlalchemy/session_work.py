@@ -1,0 +1,156 @@
+"""What one session has to do for the outbox: which of its aggregates raise events, and when."""
+
+import contextlib
+from collections.abc import Iterable
+from weakref import WeakKeyDictionary
+
+import attrs
+from sqlalchemy.exc import InvalidRequestError
+from sqlalchemy.orm import Session, SessionTransaction, object_session
+from sqlalchemy.orm.attributes import instance_state
+
+from pragmatic_ddd.domain import AggregateRoot
+from pragmatic_ddd.errors import UnitOfWorkError
+from pragmatic_ddd.ports import OutboxMessage
+from pragmatic_ddd_sqlalchemy.frame_stack import FrameStack
+from pragmatic_ddd_sqlalchemy.session_frames import State, Write
+
+
+@attrs.define(eq=False)
+class SessionWork:
+    """What one session has to do for the outbox.
+
+    Attributes:
+        stack: Its open transaction.
+        waiting: Aggregates that have collected events where no transaction can begin, as in an
+            in-process handler of an event just committed; the next transaction takes them.
+        waiting_records: The same for messages without an aggregate.
+        versions_before: Of aggregates that it inserts, the version before that.
+        versions_to_update: Of aggregates that it is just updating, the version before that.
+    """
+
+    stack: FrameStack | None = None
+    waiting: dict[State, AggregateRoot] = attrs.field(factory=dict)
+    waiting_records: list[OutboxMessage] = attrs.field(factory=list)
+    versions_before: "WeakKeyDictionary[State, object]" = attrs.field(factory=WeakKeyDictionary)
+    versions_to_update: dict[State, object] = attrs.field(factory=dict)
+
+    def begin(self, transaction: SessionTransaction) -> None:
+        """Open a frame for an outermost transaction or a savepoint."""
+        if transaction.parent is None:
+            self.stack = FrameStack()
+            self.stack.push(transaction)
+            for aggregate in self.waiting.values():
+                self.stack.pin(aggregate, mark=0)
+            self.stack.top.records += self.waiting_records
+            self.waiting.clear()
+            self.waiting_records.clear()
+        elif transaction.nested and self.stack is not None:
+            self.stack.push(transaction)
+
+    def end(self, transaction: SessionTransaction) -> FrameStack | None:
+        """Close a frame; return the stack when it was that of the outermost transaction."""
+        stack = self.stack
+        if stack is None or stack.top.transaction is not transaction:
+            return None
+        if len(stack.frames) > 1:
+            stack.pop()
+            return None
+        self.stack = None
+        self.versions_before.clear()
+        self.versions_to_update.clear()
+        return stack
+
+    def observe(self, session: Session, aggregate: AggregateRoot) -> None:
+        """Watch an aggregate that has come into the session, perhaps with events."""
+        aggregate.observe_collection(_collecting)
+        if len(aggregate.triggered_events):
+            self.pin(session, aggregate, mark=0)
+
+    def pin(self, session: Session, aggregate: AggregateRoot, *, mark: int) -> None:
+        """Keep an aggregate that has events, or is about to collect one."""
+        stack = self._open_stack(session)
+        if stack is None:
+            self.waiting.setdefault(instance_state(aggregate), aggregate)
+        else:
+            stack.pin(aggregate, mark=mark)
+
+    def leave(self, aggregate: AggregateRoot) -> None:
+        """Note that an aggregate was expunged, or that the session closes."""
+        state = instance_state(aggregate)
+        self.waiting.pop(state, None)
+        if self.stack is not None:
+            is_changed = _is_changed(state, cascade="expunge")
+            self.stack.leave(state, is_changed=is_changed)
+
+    def discard(self, aggregate: AggregateRoot, names: Iterable[str] | None) -> None:
+        """Drop the events of changes that are about to be overwritten with what is stored."""
+        state = instance_state(aggregate)
+        is_discarding = (
+            _is_changed(state, cascade="refresh-expire")
+            if names is None
+            else any(name in state.committed_state for name in names)
+        )
+        if is_discarding and self.stack is not None:
+            self.stack.discard(state)
+
+    def become_new(self, aggregate: AggregateRoot) -> None:
+        """Let an aggregate go with all its events: it was never inserted, after all."""
+        state = instance_state(aggregate)
+        self.waiting.pop(state, None)
+        if self.stack is not None:
+            self.stack.unpin(state)
+
+    def written(self, aggregate: AggregateRoot, write: Write, *, is_new: bool) -> None:
+        """Note that the flush has written an aggregate's row under its version check."""
+        if self.stack is not None:
+            self.stack.note_write(instance_state(aggregate), write, is_new=is_new)
+
+    def record(self, session: Session, message: OutboxMessage) -> None:
+        """Have a message stored that no aggregate has raised."""
+        stack = self._open_stack(session)
+        records = self.waiting_records if stack is None else stack.top.records
+        records.append(message)
+
+    def carry(self, session: Session, given: AggregateRoot, merged: AggregateRoot) -> None:
+        """Raise the events of an instance given to ``merge`` on its copy.
+
+        They leave the given one when the copy's are stored: a merge may have to be repeated.
+        """
+        stack = self._open_stack(session)
+        ready = given.triggered_events.snapshot()
+        carried = 0 if stack is None else stack.carried_from(given)
+        for event in ready[carried:]:
+            merged.collect_event(event)
+        if stack is not None and len(ready) > carried:
+            stack.top.carried[instance_state(given)] = given, len(ready)
+
+    def _open_stack(self, session: Session) -> FrameStack | None:
+        if self.stack is None and session.autobegin:
+            # As a change of an attribute does, and not where SQLAlchemy would refuse that.
+            with contextlib.suppress(InvalidRequestError):
+                session.begin()
+        stack = self.stack
+        if stack is None or (stack.is_committed and len(stack.frames) == 1):
+            return None
+        if stack.is_sealed:
+            raise UnitOfWorkError(
+                "the events of this transaction are in the outbox already, so no more can be "
+                "raised: register your before_commit listener before the outbox is attached"
+            )
+        return stack
+
+
+def _collecting(aggregate: AggregateRoot) -> None:
+    """Pin an aggregate just before it collects an event."""
+    session = object_session(aggregate)
+    work = getattr(session, "outbox_work", None)
+    if session is not None and isinstance(work, SessionWork):
+        work.pin(session, aggregate, mark=len(aggregate.triggered_events))
+
+
+def _is_changed(state: State, *, cascade: str) -> bool:
+    """Say whether an aggregate, or what belongs to it, has changes that are not flushed."""
+    if state.modified:
+        return True
+    return any(part.modified for _, _, part, _ in state.mapper.cascade_iterator(cascade, state))
