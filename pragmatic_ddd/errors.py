@@ -65,10 +65,16 @@ class ForeignEventError(DomainError):
         self.event_aggregate_id = event_aggregate_id
 
     def __str__(self) -> str:
-        return (
+        refusal = (
             f"{self.aggregate_name} {self.aggregate_id!r} cannot collect {self.event_type} "
-            f"of {self.event_aggregate_id!r}: an event belongs to the aggregate that raises it"
+            f"of {self.event_aggregate_id!r}: "
         )
+        if self.aggregate_id is None:
+            return refusal + (
+                "its id is not given yet; raise the event with collect_event_later(), which "
+                "builds it once the database has given the id"
+            )
+        return refusal + "an event belongs to the aggregate that raises it"
 
 
 class UnitOfWorkError(PragmaticError):

@@ -1,5 +1,7 @@
 """Every way of mapping an aggregate: its events find their version and their id."""
 
+import logging
+
 import pytest
 
 from tests.adapters.sqlalchemy.databases import any_shop, shop
@@ -111,3 +113,17 @@ def test_a_mapped_dataclass_raises_events_like_any_other(shop: Shop) -> None:
         session.get_one(Badge, "b1").hand_over("ann")
 
     assert [place[1:] for place in shop.places()] == [("b1", 1, 0), ("b1", 2, 0)]
+
+
+def test_an_aggregate_without_versions_is_named_once_in_the_log(
+    shop: Shop, caplog: pytest.LogCaptureFixture
+) -> None:
+    for note_id in ("n1", "n2"):
+        with shop.sessions.begin() as session:
+            note = Note(id=note_id)
+            note.collect_event(Happened(aggregate_id=note_id))
+            session.add(note)
+
+    [record] = caplog.records
+    assert record.levelno == logging.WARNING
+    assert "Note is mapped without version_id_col" in record.message

@@ -88,6 +88,14 @@ def test_an_event_of_another_aggregate_is_refused(identity: object) -> None:
     assert len(order.triggered_events) == 0
 
 
+def test_an_event_that_is_raised_before_the_id_is_given_is_refused_with_the_way_out() -> None:
+    order = Order(id=None)
+
+    with pytest.raises(ForeignEventError, match=r"collect_event_later\(\)"):
+        order.collect_event(a_payment(of=str(order.id)))
+    assert len(order.triggered_events) == 0
+
+
 def test_what_is_no_event_is_refused() -> None:
     order = Order(id="1")
 
