@@ -16,7 +16,7 @@ from tests.unit.application.outbox.builders import seconds
 _V = [f"v{number}" for number in range(1, 6)]
 _W = [f"w{number}" for number in range(1, 6)]
 _COMMITS = 400  # each waits for the disk
-_LONGEST_RUN_SECONDS = 30.0
+_LONGEST_RUN_SECONDS = 60.0
 
 
 def _relay(virtual: VirtualTime, publisher: ScriptedPublisher) -> OutboxRelay:

@@ -20,7 +20,7 @@ from tests.acceptance.kinds.virtual_time import VirtualTime
 from tests.databases import OutboxDatabase
 from tests.unit.application.outbox.builders import seconds
 
-_STEP = seconds(30)
+_STEP = seconds(60)  # at most one probe in it: they are 30 s apart by then
 _OUTAGE = dt.timedelta(hours=3)
 _AN_HOUR = dt.timedelta(hours=1)
 
@@ -55,8 +55,8 @@ def test_three_hours_without_a_broker_kill_no_message(virtual: VirtualTime, outa
                 pass
             assert len(publisher.tried) - tried <= (200 if step == 0 else 1)
             virtual.pass_in_process(_STEP)
-            if step % 36 == 35:  # the rows grow older by as much, in fewer statements
-                database.pass_time(36 * _STEP)
+            if step % 18 == 17:  # the rows grow older by as much, in fewer statements
+                database.pass_time(18 * _STEP)
 
     with database.engine.connect() as connection:
         attempts = connection.execute(sa.select(sa.func.max(database.table.c.attempts)))

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 _ROOT = Path(__file__).parents[3]
+_PATH = f"{_ROOT}:{_ROOT / 'adapters'}"  # whatever else is installed
 _PREAMBLE = """
 import os, signal, sys, threading, time
 from datetime import timedelta
@@ -26,7 +27,7 @@ def run(
     return subprocess.run(
         [sys.executable, "-c", _PREAMBLE + textwrap.dedent(script)],
         cwd=_ROOT,
-        env={**os.environ, "PYTHONPATH": str(_ROOT), **(environment or {})},
+        env={**os.environ, "PYTHONPATH": _PATH, **(environment or {})},
         capture_output=True,
         text=True,
         timeout=timeout,
@@ -41,7 +42,7 @@ class Child:
         self.process = subprocess.Popen(
             [sys.executable, "-u", "-c", _PREAMBLE + textwrap.dedent(script)],
             cwd=_ROOT,
-            env={**os.environ, "PYTHONPATH": str(_ROOT)},
+            env={**os.environ, "PYTHONPATH": _PATH},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             stdin=subprocess.PIPE,

@@ -25,7 +25,7 @@ def test_a_handler_shuts_down_what_the_main_thread_is_starting() -> None:
             except Exception as error:
                 print(type(error).__name__)
         """,
-        timeout=20,
+        timeout=60,
     )
 
     assert result.returncode == 0, result.stderr
@@ -51,7 +51,7 @@ def test_what_a_handler_has_shut_down_while_it_was_started_does_not_stay_connect
         except Exception as error:
             print(type(error).__name__, len(process_end._process.clients))
         """,
-        timeout=20,
+        timeout=60,
     )
 
     assert result.returncode == 0, result.stderr
@@ -112,7 +112,7 @@ def test_a_handler_that_comes_at_the_worst_moment_of_a_send(step: str) -> None:
         except Exception as error:
             print(type(error).__name__)
         """,
-        timeout=20,
+        timeout=60,
     )
 
     assert result.returncode == 0, result.stderr
