@@ -169,7 +169,7 @@ class _Run:
             return self._figures(stage, self._work(stage))
 
     def _work(self, stage: Stage) -> list[str]:
-        deadline = time.monotonic() + 120.0 + 4 * self.events / _EVENTS_PER_SECOND
+        deadline = time.monotonic() + 240.0 + 10 * self.events / _EVENTS_PER_SECOND
         with Crew(stage.log) as crew:
             relays = [] if self.variant.has_relay else [crew.start("the relay", Relay(stage=stage))]
             applications = [
