@@ -8,6 +8,7 @@ nobody; a session that only reads says so:
     with Session(engine.execution_options(**READ_ONLY)) as session: ...
 """
 
+import contextlib
 import datetime as dt
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import ConnectionPoolEntry, StaticPool
 
 from pragmatic_ddd.errors import ConfigurationError
+from pragmatic_ddd_sqlalchemy.sqlite_fork import SqliteForkGate
 
 READ_ONLY = {"sqlite_read_only": True}
 
@@ -38,7 +40,7 @@ def create_sqlite_engine(
     if str(path).startswith("sqlite:"):
         raise _refusal(f"{str(path)!r} is a URL: give the path of the file, such as 'shop.db'")
     engine = sa.create_engine(sa.URL.create("sqlite", database=str(path)), **options)
-    if _is_in_memory(engine):
+    if is_in_memory(engine):
         raise _refusal(f"{str(path)!r} is a database in memory: ask create_memory_engine()")
     return make_sqlite_safe(engine, busy_timeout=busy_timeout)
 
@@ -60,6 +62,7 @@ def make_sqlite_safe(engine: sa.Engine, *, busy_timeout: dt.timedelta = _BUSY_TI
 
     Sets WAL and full synchronisation, and begins transactions itself: IMMEDIATE, or plain on
     connections with the execution option ``READ_ONLY``. Foreign keys stay as you have them.
+    A fork waits until no connection is in use, and closes those in the pool.
     For an ``AsyncEngine``, pass its ``sync_engine``.
 
     Raises:
@@ -69,23 +72,24 @@ def make_sqlite_safe(engine: sa.Engine, *, busy_timeout: dt.timedelta = _BUSY_TI
         raise _no_engine(engine, "pass its sync_engine")
     if engine.dialect.name != "sqlite" or is_safe(engine):
         return engine
+    in_memory = is_in_memory(engine)
+    is_connecting = contextlib.nullcontext if in_memory else SqliteForkGate(engine).held_open
     milliseconds = int(busy_timeout / dt.timedelta(milliseconds=1))
 
     def prepare(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
         # The driver begins nothing by itself; what begins is ``_begin``.
         connection.isolation_level = None
-        cursor = connection.cursor()
-        for pragma in (
-            f"busy_timeout = {milliseconds}",
-            "journal_mode = WAL",
-            "synchronous = FULL",
-        ):
-            cursor.execute(f"PRAGMA {pragma}")
-        cursor.close()
+        with is_connecting(), contextlib.closing(connection.cursor()) as cursor:
+            for pragma in (
+                f"busy_timeout = {milliseconds}",
+                "journal_mode = WAL",
+                "synchronous = FULL",
+            ):
+                cursor.execute(f"PRAGMA {pragma}")
 
     sa.event.listen(engine, "connect", prepare)
     sa.event.listen(engine, "begin", _begin)
-    if not _is_in_memory(engine):
+    if not in_memory:
         engine.dispose()
     return engine
 
@@ -93,6 +97,15 @@ def make_sqlite_safe(engine: sa.Engine, *, busy_timeout: dt.timedelta = _BUSY_TI
 def is_safe(engine: sa.Engine) -> bool:
     """Say whether transactions on this engine begin when they are begun."""
     return engine.dialect.name != "sqlite" or sa.event.contains(engine, "begin", _begin)
+
+
+def is_in_memory(engine: sa.Engine) -> bool:
+    """Say whether an engine's database is SQLite's, and lives in its connection."""
+    if engine.dialect.name != "sqlite":
+        return False
+    name = engine.url.database or ""
+    names_memory = "mode=memory" in name or engine.url.query.get("mode") == "memory"
+    return not name or ":memory:" in name or names_memory
 
 
 def refuse_unprepared(engine: sa.Engine) -> None:
@@ -143,7 +156,7 @@ def refuse_unsafe(engine: sa.Engine) -> None:
             has not finished.
     """
     refuse_unprepared(engine)
-    if engine.dialect.name == "sqlite" and _is_in_memory(engine):
+    if is_in_memory(engine):
         raise _refusal(
             f"{engine.url} is a database in memory: a publishing thread would see no table, or "
             "commit a transaction that is not its own; use create_sqlite_engine(path)"
@@ -171,9 +184,3 @@ def _default_isolation_level(engine: sa.Engine) -> object:
 def _begin(connection: sa.Connection) -> None:
     read_only = connection.get_execution_options().get("sqlite_read_only", False)
     connection.exec_driver_sql("BEGIN" if read_only else "BEGIN IMMEDIATE")
-
-
-def _is_in_memory(engine: sa.Engine) -> bool:
-    name = engine.url.database or ""
-    names_memory = "mode=memory" in name or engine.url.query.get("mode") == "memory"
-    return not name or ":memory:" in name or names_memory

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import attrs
 import sqlalchemy as sa
 
+from pragmatic_ddd.application.forking import reset_in_child
 from pragmatic_ddd.ports.outbox_message import (
     Backlog,
     ClaimedMessage,
@@ -22,7 +23,7 @@ from pragmatic_ddd_sqlalchemy.connection_capacity import refuse_narrow
 from pragmatic_ddd_sqlalchemy.dead_letters import bury
 from pragmatic_ddd_sqlalchemy.dialects import IOutboxDialect, outbox_dialect
 from pragmatic_ddd_sqlalchemy.dialects.statements import Inserted
-from pragmatic_ddd_sqlalchemy.engine import refuse_unprepared
+from pragmatic_ddd_sqlalchemy.engine import is_in_memory, refuse_unprepared
 from pragmatic_ddd_sqlalchemy.errors import translated
 from pragmatic_ddd_sqlalchemy.maintenance import Maintenance
 from pragmatic_ddd_sqlalchemy.own_transactions import OwnTransactions
@@ -40,7 +41,8 @@ class SqlAlchemyOutboxStore:
     """Keeps outbox messages in a table. Safe to call from any thread.
 
     Attributes:
-        engine: A sync engine; its pool serves the store's own short transactions.
+        engine: A sync engine; its pool serves the store's own short transactions. A forked child
+            begins with an empty one: it must not talk on its parent's connections.
         table: Made by ``outbox_table``.
         transactions: Whose transaction ``store`` joins.
         horizon: Nothing is due later than this from now: at least the longest lease, grace,
@@ -61,6 +63,7 @@ class SqlAlchemyOutboxStore:
     _own: OwnTransactions = attrs.field(init=False, repr=False)
     _claiming: Claiming = attrs.field(init=False, repr=False)
     _maintenance: Maintenance = attrs.field(init=False, repr=False)
+    _inherited: sa.Pool | None = attrs.field(default=None, init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         refuse_unprepared(self.engine)
@@ -69,6 +72,7 @@ class SqlAlchemyOutboxStore:
         self._own = OwnTransactions(self.engine, self._dialect)
         self._claiming = Claiming(self._dialect, self._own)
         self._maintenance = Maintenance(self._dialect.statements, self._own, self.horizon)
+        reset_in_child(self._begin_without_connections)
 
     def store(
         self, messages: Sequence[OutboxMessage], *, reservation: Reservation | None = None
@@ -182,6 +186,11 @@ class SqlAlchemyOutboxStore:
 
     def purge(self, *, older_than: dt.timedelta, batch_size: int = 1000) -> int:
         return self._maintenance.purge(older_than, batch_size)
+
+    def _begin_without_connections(self) -> None:
+        if not is_in_memory(self.engine):
+            self._inherited = self.engine.pool  # kept: what is thrown away might say goodbye
+            self.engine.dispose(close=False)
 
     def _settle(
         self,

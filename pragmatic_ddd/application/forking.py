@@ -10,13 +10,22 @@ def reset_in_child(method: Callable[[], None]) -> None:
 
     Where the platform has no ``fork`` nothing happens.
     """
-    if not hasattr(os, "register_at_fork"):
-        return
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_weakly(method))
+
+
+def around_fork(*, before: Callable[[], None], after: Callable[[], None]) -> None:
+    """Call bound methods before each fork, and in the parent after it; else as above."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=_weakly(before), after_in_parent=_weakly(after))
+
+
+def _weakly(method: Callable[[], None]) -> Callable[[], None]:
     weak = weakref.WeakMethod(method)
 
-    def reset() -> None:
+    def call() -> None:
         alive = weak()
         if alive is not None:
             alive()
 
-    os.register_at_fork(after_in_child=reset)
+    return call

@@ -139,8 +139,8 @@ class EagerOutboxPublisher:
     def shutdown(self) -> bool:
         """Send what is queued within ``pool.shutdown_timeout``, give back the rest, and end.
 
-        A second call does nothing more; a signal handler may call it. Afterwards nothing is
-        reserved or pushed any more.
+        A second call only waits for what the first has left unfinished; a signal handler may
+        call it. Afterwards nothing is reserved or pushed any more.
 
         Returns:
             Whether every thread has ended; otherwise a publish hangs, and its row comes back
@@ -153,10 +153,11 @@ class EagerOutboxPublisher:
             board.wait_until_idle(self.pool.shutdown_timeout.total_seconds())
         board.close(abort=True)
         threads = [one for one in self._threads if one is not threading.current_thread()]
-        if not was_shut_down:
-            deadline = time.monotonic() + self.publisher.longest_call.total_seconds() + 1.0
-            for thread in threads:
-                thread.join(max(0.0, deadline - time.monotonic()))
+        # A second call waits, too: the first may have come from a signal handler that had
+        # interrupted a transaction, whose locks kept the results from being written.
+        deadline = time.monotonic() + self.publisher.longest_call.total_seconds() + 1.0
+        for thread in filter(threading.Thread.is_alive, threads):
+            thread.join(max(0.0, deadline - time.monotonic()))
         is_hanging = any(thread.is_alive() for thread in threads)
         if is_hanging and not was_shut_down:
             _logger.warning(

@@ -836,7 +836,7 @@ def test_shutdown_is_bounded_while_the_outbox_is_away(
     assert eager.shutdown()
 
 
-def test_a_second_shutdown_does_nothing(
+def test_a_shutdown_that_follows_one_that_is_complete_does_nothing(
     eager: EagerOutboxPublisher, store: WatchedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     push(eager, a_message())
@@ -850,6 +850,21 @@ def test_a_second_shutdown_does_nothing(
 
     assert store.calls == calls
     assert waits == []
+
+
+def test_a_second_shutdown_waits_for_what_the_first_could_not_finish(
+    eager: EagerOutboxPublisher, store: WatchedStore
+) -> None:
+    can_write = threading.Event()
+    store.before = lambda name: name != "mark_sent" or can_write.wait(DEADLINE.total_seconds())
+    push(eager, a_message("m1"))
+    eventually(lambda: "mark_sent" in store.names())
+    assert not eager.shutdown()
+    threading.Timer(0.1, can_write.set).start()
+
+    assert eager.shutdown()
+
+    assert status(store, "m1") is OutboxStatus.SENT
 
 
 def test_a_publisher_that_was_never_used_has_no_threads_and_shuts_down(
