@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 import sqlalchemy as sa
+from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import (
     DataError,
     DBAPIError,
@@ -99,9 +100,27 @@ def is_read_only(error: BaseException) -> bool:
 
 def invalidate_if_useless(connection: sa.Connection, error: BaseException) -> None:
     """Have the pool replace a connection that has raised an error which says so."""
-    useless = is_read_only(error) or _says(error, frozenset(), _TOO_LARGE_CODES)
-    if useless and not connection.closed and not connection.invalidated:
+    if _is_useless_after(error) and not connection.closed and not connection.invalidated:
         connection.invalidate(error)
+
+
+def replace_useless_connections(engine: sa.Engine) -> None:
+    """Have the engine do so by itself from now on, also in the application's own sessions.
+
+    After a failover its pool would else hand them, however often they try again, a connection
+    to the old primary, which answers, and takes no writes.
+    """
+    sa.event.listen(engine, "handle_error", _give_up_useless)
+
+
+def _give_up_useless(context: ExceptionContext) -> None:
+    error = context.sqlalchemy_exception
+    if error is not None and _is_useless_after(error):
+        context.is_disconnect = True
+
+
+def _is_useless_after(error: BaseException) -> bool:
+    return is_read_only(error) or _says(error, frozenset(), _TOO_LARGE_CODES)
 
 
 def _translation(error: DBAPIError) -> OutboxStoreError:

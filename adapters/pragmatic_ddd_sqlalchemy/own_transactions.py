@@ -17,6 +17,7 @@ from pragmatic_ddd_sqlalchemy.errors import (
     invalidate_if_useless,
     is_conflict,
     is_read_only,
+    replace_useless_connections,
     translated,
 )
 
@@ -37,6 +38,9 @@ class OwnTransactions:
 
     engine: sa.Engine
     dialect: IOutboxDialect
+
+    def __attrs_post_init__(self) -> None:
+        replace_useless_connections(self.engine)
 
     def write(self, work: Callable[[sa.Connection], T]) -> T:
         """Return what ``work`` returns, committed.

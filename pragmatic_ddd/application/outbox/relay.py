@@ -39,6 +39,7 @@ from pragmatic_ddd.ports.outbox_message import ClaimedMessage
 _logger = logging.getLogger(__name__)
 
 _AFTER_ERROR = Backoff(base=dt.timedelta(seconds=1), cap=dt.timedelta(seconds=30))
+_SHORTEST_PAUSE_AFTER_ERRORS = dt.timedelta(seconds=1)
 _NOTHING = dt.timedelta()
 _SHORTEST_SLEEP = dt.timedelta(milliseconds=1)
 
@@ -271,7 +272,7 @@ class OutboxRelay:
                 errors = 0
             except Exception as error:  # noqa: BLE001  # the thread's outermost frame
                 errors += 1
-                pause = _AFTER_ERROR.delay(errors)
+                pause = self._pause_after_error(error, errors)
                 self._report(error, errors, pause)
             self._sleep(pause, may_be_woken=not errors)
 
@@ -321,6 +322,16 @@ class OutboxRelay:
         if next_due is not None:
             pause = min(pause, next_due)
         return max(pause, _SHORTEST_SLEEP)
+
+    def _pause_after_error(self, error: Exception, errors: int) -> dt.timedelta:
+        """Return a pause that grows, but, with an outbox that is away, not beyond the poll.
+
+        Else a relay that polls every second would come back half a minute after its database.
+        """
+        pause = _AFTER_ERROR.delay(errors)
+        if isinstance(error, PragmaticError) and error.retryable:
+            pause = min(pause, max(self.config.poll_interval, _SHORTEST_PAUSE_AFTER_ERRORS))
+        return pause
 
     def _report(self, error: Exception, errors: int, pause: dt.timedelta) -> None:
         known = isinstance(error, PragmaticError)

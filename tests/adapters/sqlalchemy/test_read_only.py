@@ -13,6 +13,8 @@ import attrs
 import pytest
 import sqlalchemy as sa
 from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.orm import Session
 
 from pragmatic_ddd.application.outbox import OutboxRelay, OutboxRelayConfig
 from pragmatic_ddd.errors import OutboxStoreError
@@ -21,6 +23,7 @@ from pragmatic_ddd.testing.faults import ScriptedPublisher
 from pragmatic_ddd.testing.messages import A_MINUTE, a_message, delivered
 from pragmatic_ddd_local import CountingMetrics
 from pragmatic_ddd_sqlalchemy.engine import make_sqlite_safe
+from pragmatic_ddd_sqlalchemy.errors import is_read_only
 from tests.databases import (
     OutboxDatabase,
     mariadb_engine,
@@ -138,6 +141,22 @@ def test_a_store_that_takes_no_writes_says_so_and_keeps_no_connection(failover: 
     failover.is_read_only = False
     assert len(store.claim_pending(batch_size=1, lease=A_MINUTE)) == 1
     store.store([a_message()])
+
+
+def test_the_applications_own_sessions_do_not_meet_such_a_connection_for_ever(
+    failover: Failover,
+) -> None:
+    failover.outbox.store()
+    failover.begin(connections=3)
+
+    with Session(failover.engine) as session, pytest.raises(DBAPIError) as refused:
+        session.execute(sa.delete(failover.outbox.table))
+    failover.is_read_only = False
+
+    assert is_read_only(refused.value)
+    with Session(failover.engine) as session:
+        session.execute(sa.delete(failover.outbox.table))
+        session.commit()
 
 
 def test_a_relay_goes_on_without_a_restart_once_writes_are_taken_again(

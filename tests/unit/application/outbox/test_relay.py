@@ -376,6 +376,21 @@ def test_the_thread_survives_errors_of_the_outbox_with_growing_pauses(
     assert "the connection was lost" in errors[0].getMessage()
 
 
+def test_a_relay_that_polls_often_is_back_soon_after_its_outbox(
+    store: WatchedStore,
+    publisher: ScriptedPublisher,
+    pauses_of: Callable[..., list[dt.timedelta]],
+) -> None:
+    config = OutboxRelayConfig(poll_interval=seconds(2))
+    relay = OutboxRelay(store=store, publisher=publisher, config=config)
+    store.before = failing("claim_pending", times=8)
+
+    pauses = pauses_of(relay, rounds=8)
+
+    assert pauses[0] <= seconds(1)
+    assert pauses[2:] == [seconds(2)] * 6
+
+
 def test_a_bug_is_logged_with_its_traceback_each_time(
     relay: OutboxRelay,
     pauses_of: Callable[..., list[dt.timedelta]],
