@@ -31,7 +31,7 @@ _CONFIG = ShortLeases(
     backoff_base=dt.timedelta(milliseconds=50),
     backoff_cap=dt.timedelta(milliseconds=500),
 )
-_ACCOUNTS = [[f"account-{writer}-{number}" for number in range(10)] for writer in range(2)]
+_ACCOUNTS = {name: [f"{name}-{number}" for number in range(10)] for name in ("eager", "relayed")}
 _COPIES_BETWEEN = 200
 _PATIENCE_SECONDS = 60.0
 # A process logs a failure that repeats itself once; its pool, each connection that it gives up.
@@ -51,6 +51,8 @@ def restarted(
 ) -> Figures:
     """Have the database of this checkout go and come while two writers and a relay work.
 
+    One of the writers has the eager path on.
+
     Args:
         database: ``postgresql`` or ``mariadb``.
         absences: One after another; the processes get on between them.
@@ -66,8 +68,8 @@ def restarted(
     with server.kept_up(), stage.built(), Crew(stage.log) as crew:
         relay = crew.start("relay", Relay(stage=stage))
         writers = [
-            crew.start(f"writer {number}", SteadyWriter(stage=stage, accounts=accounts))
-            for number, accounts in enumerate(_ACCOUNTS)
+            crew.start(name, SteadyWriter(stage=stage, accounts=accounts, eager=name == "eager"))
+            for name, accounts in _ACCOUNTS.items()
         ]
         story = _Story(stage, server, figures, folder / f"{stage.name}.jsonl")
         try:

@@ -23,11 +23,11 @@ _FULL = (
 def run(*, quick: bool, folder: Path, broker_port: int) -> dict[str, Any]:
     """Kill and start databases and a RocketMQ broker under load; count what became of the events.
 
-    - ``postgresql``, ``mariadb``: two writers with the eager path on and a relay, as processes
-      that are never started again, while the database is killed twice, once for longer than a
-      lease, and stopped once in an orderly way. PostgreSQL then comes back read-only for a while.
-      The writers try again what may be tried again; the account tells them whether a commit
-      whose connection was lost has happened.
+    - ``postgresql``, ``mariadb``: two writers, one with the eager path on, and a relay, as
+      processes that are never started again. The database is killed twice, once for longer than
+      a lease, and stopped once in an orderly way; PostgreSQL then comes back read-only for a
+      while. The writers try again what may be tried again; the account tells them whether a
+      commit whose connection was lost has happened.
     - ``rocketmq``: the end-to-end run on PostgreSQL, shorter when quick, while its broker is
       killed and started.
 

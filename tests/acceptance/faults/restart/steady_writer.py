@@ -22,7 +22,7 @@ _LONGEST_RETRY_PAUSE_SECONDS = 0.2
 
 @attrs.frozen(kw_only=True)
 class SteadyWriter:
-    """Changes accounts, with the eager path on, until it gets a SIGTERM.
+    """Changes accounts until it gets a SIGTERM.
 
     What may be tried again it tries again. Whether a commit whose connection was lost has
     happened, the account tells: nobody else changes it.
@@ -30,10 +30,12 @@ class SteadyWriter:
     Attributes:
         stage: Where.
         accounts: Ids that no other process changes.
+        eager: Whether the eager path is on; else the relay sends everything.
     """
 
     stage: Stage
     accounts: Sequence[str]
+    eager: bool
 
     def __call__(self) -> None:
         is_told_to_end = False
@@ -44,15 +46,16 @@ class SteadyWriter:
 
         signal.signal(signal.SIGTERM, end)
         equipment = Equipment.of(self.stage)
-        eager = equipment.eager()
+        eager = equipment.eager() if self.eager else None
         work = _Work(equipment.units_of_work(eager), dict.fromkeys(self.accounts, 0))
         for account in itertools.cycle(self.accounts):
             if is_told_to_end:
                 break
             work.change(account)
             time.sleep(_PAUSE_SECONDS)
-        eager.wait_until_idle(dt.timedelta(seconds=10))
-        eager.shutdown()
+        if eager is not None:
+            eager.wait_until_idle(dt.timedelta(seconds=10))
+            eager.shutdown()
         self.stage.diary.counted(
             acknowledged=sum(work.moves.values()),
             retries=work.retries,
