@@ -138,6 +138,7 @@ class _Crowd:
             events=self.events // count,
             hot=_HOT,
             eager=number % 2 == 0,
+            locks=number >= count / 2,
             isolation_level="READ COMMITTED" if committed else None,
         )
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+import sqlalchemy as sa
 
-from pragmatic_ddd.errors import AggregateNotFoundError, ConcurrencyError, OutboxStoreError
+from pragmatic_ddd.errors import ConcurrencyError, OutboxStoreError
 from pragmatic_ddd_sqlalchemy import SqlAlchemyUnitOfWork, SqlAlchemyUnitsOfWork
 from tests.acceptance.faults.children import wait_for
 from tests.acceptance.faults.equipment import Equipment
@@ -30,18 +31,21 @@ class Rival:
     Attributes:
         equipment: Of its process.
         units_of_work: Where it commits.
+        locks: Whether it locks an account that it changes, after it has read another one: at
+            REPEATABLE READ, what it sees is then older than its lock.
         lost_races: How often somebody else was faster.
     """
 
     equipment: Equipment
     units_of_work: SqlAlchemyUnitsOfWork
+    locks: bool = False
     lost_races: int = attrs.field(default=0, init=False)
 
     def change(self, account_id: str, events: int) -> None:
         while True:
             try:
                 with self.units_of_work() as work:
-                    _account(work, account_id).move(*([""] * events))
+                    self._account(work, account_id).move(*([""] * events))
                     work.commit()
             except ConcurrencyError:
                 self.lost_races += 1
@@ -52,6 +56,15 @@ class Rival:
                     raise
             else:
                 return
+
+    def _account(self, work: SqlAlchemyUnitOfWork, account_id: str) -> Account:
+        if self.locks:
+            work.session.scalars(sa.select(Account).limit(1)).one()
+        account = work.session.get(Account, account_id, with_for_update=self.locks)
+        if account is None:
+            account = Account(id=account_id)
+            work.add(account)
+        return account
 
 
 @attrs.frozen(kw_only=True)
@@ -64,6 +77,7 @@ class CrowdWriter:
         events: Its share.
         hot: Accounts that all writers change.
         eager: Whether it pushes what it has committed.
+        locks: Whether it locks the accounts that it changes.
         isolation_level: Of its transactions; ``None`` for the database's default.
     """
 
@@ -72,6 +86,7 @@ class CrowdWriter:
     events: int
     hot: Sequence[str]
     eager: bool
+    locks: bool
     isolation_level: str | None = None
 
     def __call__(self) -> None:
@@ -81,7 +96,7 @@ class CrowdWriter:
             options["isolation_level"] = self.isolation_level
         equipment = Equipment.of(self.stage, **options)
         eager = equipment.eager() if self.eager else None
-        rival = Rival(equipment, equipment.units_of_work(eager))
+        rival = Rival(equipment, equipment.units_of_work(eager), locks=self.locks)
         left, changes = self.events, 0
         while left:
             events = min(left, chance.choice(_EVENTS_OF_A_CHANGE))
@@ -114,12 +129,3 @@ class HeldRelay:
         self.stage.diary.ready()
         wait_for(self.gate.exists, _PATIENCE_SECONDS, "the gate to open")
         relay.run()
-
-
-def _account(work: SqlAlchemyUnitOfWork, account_id: str) -> Account:
-    try:
-        return work.get(Account, account_id)
-    except AggregateNotFoundError:
-        account = Account(id=account_id)
-        work.add(account)
-        return account
