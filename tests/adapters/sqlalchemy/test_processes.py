@@ -32,7 +32,7 @@ from tests.unit.application.outbox.builders import eventually
 
 _ROOT = Path(__file__).parents[3]
 _TIMEOUT_SECONDS = 60
-_GRACE = dt.timedelta(seconds=30)
+_GRACE_OR_LEASE = dt.timedelta(seconds=60)
 
 _SETUP = """
 import datetime as dt
@@ -126,7 +126,7 @@ class Processes:
             backlog = store.backlog()
             return backlog.pending + backlog.processing == 0
 
-        self.database.pass_time(_GRACE)
+        self.database.pass_time(_GRACE_OR_LEASE)
         eventually(is_done, within=dt.timedelta(seconds=30))
 
     def assert_each_went_out_once(self, expected: int) -> None:
@@ -175,6 +175,7 @@ def test_workers_forked_from_a_process_that_has_published_publish_on_connections
 
         print(exit_codes([in_child(work) for _ in range(3)]))
         push_some("parent again", 5)
+        assert eager.wait_until_idle(seconds(20))
     """)
 
     assert (done.stdout, done.stderr) == ("[0, 0, 0]\n", "")
