@@ -50,7 +50,7 @@ e2e: $(READY) services ## Start the services and run the end-to-end story agains
 	$(BIN)/python -m tests.acceptance.e2e
 
 model: $(READY) ## Run the model of the outbox; another run with SEED=7, a longer one with EXAMPLES=2000
-	$(BIN)/pytest tests/model --timeout=0 $(if $(SEED),--hypothesis-seed=$(SEED))
+	$(BIN)/pytest tests/model $(if $(SEED),--hypothesis-seed=$(SEED))
 
 faults: $(READY) services ## Kill, stop, crowd and cut off real processes; QUICK=1, PARTS="kill outage"
 	$(BIN)/python -m tests.acceptance.faults $(if $(QUICK),--quick) $(PARTS)

@@ -8,6 +8,8 @@ from pragmatic_ddd.ports import ClaimedMessage, OutboxMessage
 from tests.model.history import History
 from tests.model.world_clock import WorldClock
 
+_ROUNDING_SECONDS = 0.002  # SQLite's clock has milliseconds
+
 
 @attrs.define(eq=False)
 class Holdings:
@@ -24,10 +26,12 @@ class Holdings:
     _newest: dict[str, ClaimedMessage] = attrs.field(factory=dict, init=False)
 
     def take(self, claimed: Iterable[ClaimedMessage]) -> None:
+        """Note what was handed out; who was left hanging meanwhile may have lost it already."""
         for one in claimed:
-            for other in self.others:
-                if other is not self and other.still_holds(one.id):
-                    self.history.breaks(f"{one.message.message_id} is held by two")
+            if self._is_in_lease(one) and any(
+                other.still_holds(one.id) for other in self.others if other is not self
+            ):
+                self.history.breaks(f"{one.message.message_id} is held by two")
             self._claims[one.id, one.claim_token] = one
             self._newest[one.message.message_id] = one
 
@@ -41,8 +45,10 @@ class Holdings:
 
     def still_holds(self, row_id: int) -> bool:
         """Whether it may believe that a row is its own."""
-        now = self.clock.monotonic()
-        return any(one.id == row_id and one.deadline > now + 0.002 for one in self._claims.values())
+        return any(one.id == row_id and self._is_in_lease(one) for one in self._claims.values())
 
     def names(self) -> list[str]:
         return sorted(one.message.message_id for one in self._claims.values())
+
+    def _is_in_lease(self, claimed: ClaimedMessage) -> bool:
+        return claimed.deadline > self.clock.monotonic() + _ROUNDING_SECONDS

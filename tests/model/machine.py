@@ -1,16 +1,18 @@
 """The state machine: what may happen to an outbox, in any order, and what must hold after each."""
 
 import datetime as dt
+import itertools
 import logging
 from abc import abstractmethod
+from collections.abc import Iterable
 
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from pragmatic_ddd.ports import OutboxMessage, OutboxStatus
 from tests.model.broker import Fate
 from tests.model.outboxes import Outbox
-from tests.model.process import Process, World
+from tests.model.process import CONFIG, Process, World
 from tests.model.rows import Row
 from tests.model.scheduler import Task
 from tests.model.world_clock import WorldClock
@@ -21,19 +23,55 @@ _TO_THE_END = 10_000
 _MOST_ROUNDS = 12
 
 _VERBS = ("claim_pending", "claim", "mark_sent", "release", "retry_later", "mark_failed")
-_STORE_POINTS = tuple(f"{when} {verb}" for verb in _VERBS for when in ("before", "after"))
+_STORE_POINTS = [f"{when} {verb}" for verb in _VERBS for when in ("before", "after")]
+_OFTEN = [f"{when} {verb}" for verb in _VERBS[2:5] for when in ("before", "before", "after")]
 _POINTS = (*_STORE_POINTS, "reserved", "stored", "committed", "before send", "send", "after send")
 
 # A moment, a claim's pause, a backoff, more than grace, more than a lease, more than parking.
 _TIMES = tuple(dt.timedelta(seconds=each) for each in (0.01, 0.4, 3, 21, 33, 65, 4000))
 _STEPS_BACK = (dt.timedelta(seconds=7), dt.timedelta(hours=1), dt.timedelta(days=30))
 
-processes = st.integers(0, _PROCESSES - 1)
-aggregates = st.sampled_from(_AGGREGATES)
-steps = st.sampled_from((_TO_THE_END, 1, 2, 3, 5, 8))
-changes = st.lists(
-    st.tuples(aggregates, st.sampled_from((True, True, True, False))), min_size=1, max_size=4
-)
+_STEPS = (*[_TO_THE_END] * 5, 1, 2, 3, 5)
+_PLACES = range(_PROCESSES)
+_FATES = [fate for fate in Fate if fate is not Fate.CONFIRMED]
+
+
+def _one_of(*choices: Iterable[object]) -> st.SearchStrategy[tuple[object, ...]]:
+    """Return one combination of the choices, by one draw."""
+    return st.sampled_from(list(itertools.product(*choices)))
+
+
+_EVENTS = st.lists(_one_of(_AGGREGATES, (True, True, True, False)), min_size=1, max_size=4)
+
+# What may happen next, how often, and with which arguments.
+_EVERYDAY: dict[str, tuple[int, st.SearchStrategy[tuple[object, ...]]]] = {
+    "change": (
+        6,
+        st.tuples(_EVENTS, _one_of(_PLACES, (True, True, True, False), (True, False), _STEPS)).map(
+            lambda drawn: (drawn[0], *drawn[1])
+        ),
+    ),
+    "relay": (4, _one_of(_PLACES, _STEPS)),
+    "work": (4, _one_of(_PLACES, _STEPS)),
+    "pass_time": (4, _one_of(_TIMES)),
+    "let_go": (1, st.just(())),
+    "decide": (1, _one_of(range(4), (True, False))),
+}
+_TROUBLES: dict[str, tuple[int, st.SearchStrategy[tuple[object, ...]]]] = {
+    "script": (6, _one_of(_AGGREGATES, _FATES)),
+    "script_all": (3, _one_of(_FATES)),
+    "stall": (3, _one_of(_PLACES, range(1, 7), (2, 3, 4, _TO_THE_END))),
+    "outage": (2, st.just(())),
+    "step_back": (1, _one_of(_STEPS_BACK)),
+    "fail_store": (3, _one_of(_PLACES, _STORE_POINTS + _OFTEN)),
+    "kill": (1, _one_of(_PLACES)),
+    "kill_at": (2, _one_of(_PLACES, _POINTS)),
+    "shut_down": (1, _one_of(_PLACES, _STEPS)),
+    "replay_skipped": (1, _one_of(range(4))),
+    "tidy": (1, st.just(())),
+    "purge": (1, _one_of((dt.timedelta(seconds=30), dt.timedelta(hours=1)))),
+}
+_TROUBLE_SETS = st.sets(st.sampled_from(sorted(_TROUBLES)))
 
 
 class OutboxMachine(RuleBasedStateMachine):
@@ -53,19 +91,33 @@ class OutboxMachine(RuleBasedStateMachine):
         self.versions = dict.fromkeys(_AGGREGATES, 0)
         self.count = 0
 
-    @rule(
-        process=processes,
-        change=changes,
-        commits=st.sampled_from((True, True, True, False)),
-        most_steps=steps,
-    )
+    @initialize(troubles=_TROUBLE_SETS)
+    def choose(self, troubles: set[str]) -> None:
+        """Each run has its own kinds of trouble: with all of them, little would ever be sent."""
+        chosen = _EVERYDAY | {kind: _TROUBLES[kind] for kind in sorted(troubles)}
+        self.kinds = st.sampled_from(
+            [kind for kind, (weight, _) in chosen.items() for _ in range(weight)]
+        )
+
+    @rule(data=st.data())
+    def something_happens(self, data: st.DataObject) -> None:
+        kind = data.draw(self.kinds, label="what")
+        _, arguments = (_EVERYDAY | _TROUBLES)[kind]
+        getattr(self, kind)(*data.draw(arguments, label=kind))
+        self._check()
+
     def change(
-        self, process: int, change: list[tuple[str, bool]], commits: bool, most_steps: int
+        self,
+        events: list[tuple[str, bool]],
+        place: int,
+        commits: bool,
+        and_work: bool,
+        most_steps: int,
     ) -> None:
         """Change aggregates (or record events about them) in one transaction."""
-        versioned = {name for name, is_versioned in change if is_versioned} - self.locked
+        versioned = {name for name, is_versioned in events if is_versioned} - self.locked
         messages: list[OutboxMessage] = []
-        for name, is_versioned in change:
+        for name, is_versioned in events:
             if not is_versioned or name in versioned:
                 version = self.versions[name] + 1 if is_versioned else None
                 messages.append(self._message(name, version, len(messages)))
@@ -79,94 +131,98 @@ class OutboxMachine(RuleBasedStateMachine):
                 for name in versioned:
                     self.versions[name] += 1
 
-        task = self.processes[process].change(messages, commits=commits, ended=ended)
-        self._run([task], most_steps)
+        process = self.processes[place]
+        self._run([process.change(messages, commits=commits, ended=ended)], most_steps)
+        if and_work:
+            self._run(process.tasks)
 
-    @rule(process=processes, most_steps=steps)
-    def relay(self, process: int, most_steps: int) -> None:
+    def relay(self, place: int, most_steps: int) -> None:
         """Let the relay of a process do a round, or a part of one."""
-        self._run([self.processes[process].begin_round()], most_steps)
+        self._run([self.processes[place].begin_round()], most_steps)
 
-    @rule(process=processes, most_steps=steps)
-    def work(self, process: int, most_steps: int) -> None:
+    def work(self, place: int, most_steps: int) -> None:
         """Let the threads of a process work until they rest, or some way."""
-        self._run(self.processes[process].tasks, most_steps)
+        self._run(self.processes[place].tasks, most_steps)
 
-    @rule(duration=st.sampled_from(_TIMES))
     def pass_time(self, duration: dt.timedelta) -> None:
         self.clock.advance(duration)
 
-    @rule(duration=st.sampled_from(_STEPS_BACK))
+    def stall(self, place: int, steps_before: int, steps_of_others: int) -> None:
+        """Leave a process hanging until its leases are over and others have taken its rows."""
+        process = self.processes[place]
+        self._run([process.begin_round(), *process.tasks], steps_before)
+        self.clock.advance(CONFIG.lease + dt.timedelta(seconds=1))
+        for other in self.processes:
+            if other is not process:
+                self._run([other.begin_round()], steps_of_others)
+        self._run(process.tasks)
+
     def step_back(self, duration: dt.timedelta) -> None:
         """Set the database's clock back."""
         self.clock.step_back(duration)
 
-    @rule(aggregate=aggregates, fate=st.sampled_from(list(Fate)))
     def script(self, aggregate: str, fate: Fate) -> None:
         """Decide what becomes of the next send of an aggregate."""
         self.world.broker.script(aggregate, fate)
 
-    @rule(is_away=st.booleans())
-    def outage(self, is_away: bool) -> None:
-        self.world.broker.is_away = is_away
+    def script_all(self, fate: Fate) -> None:
+        """Decide what becomes of the next send of every aggregate."""
+        for aggregate in _AGGREGATES:
+            self.world.broker.script(aggregate, fate)
 
-    @precondition(lambda self: any(task.is_held for task in self._tasks()))
-    @rule()
+    def outage(self) -> None:
+        """Begin an outage of the broker, or end it."""
+        self.world.broker.is_away = not self.world.broker.is_away
+
     def let_go(self) -> None:
         """Let what hangs in the broker go on."""
-        self._let_go()
+        for process in self.processes:
+            for task in process.tasks:
+                task.is_held = False
 
-    @rule(process=processes, point=st.sampled_from(_STORE_POINTS))
-    def fail_store(self, process: int, point: str) -> None:
+    def fail_store(self, place: int, point: str) -> None:
         """Let the store fail once for a process: before it has done something, or after."""
-        self.processes[process].failing.append(point)
+        self.processes[place].failing.append(point)
 
-    @rule(process=processes)
-    def kill(self, process: int) -> None:
+    def kill(self, place: int) -> None:
         """Kill a process where it stands."""
-        self.processes[process].is_dead = True
+        self.processes[place].is_dead = True
+        self._bury()
 
-    @rule(process=processes, point=st.sampled_from(_POINTS))
-    def kill_at(self, process: int, point: str) -> None:
+    def kill_at(self, place: int, point: str) -> None:
         """Have a process die when it comes to a point."""
-        self.processes[process].dies_at = point
+        self.processes[place].dies_at = point
 
-    @precondition(lambda self: any(not one.is_closing for one in self.processes))
-    @rule(process=processes, most_steps=steps)
-    def shut_down(self, process: int, most_steps: int) -> None:
+    def shut_down(self, place: int, most_steps: int) -> None:
         """Shut the eager publisher of a process down; the process goes on without it."""
-        if not self.processes[process].is_closing:
-            self.processes[process].begin_shutdown()
-        self._run(self.processes[process].tasks, most_steps)
+        process = self.processes[place]
+        if not process.is_closing:
+            process.begin_shutdown()
+        self._run(process.tasks, most_steps)
 
-    @precondition(lambda self: self._in_state(OutboxStatus.FAILED))
-    @rule(data=st.data())
-    def replay(self, data: st.DataObject) -> None:
-        """Replay a dead letter."""
-        row = data.draw(st.sampled_from(self._in_state(OutboxStatus.FAILED)))
-        self._replay(row, out_of_order=False)
-
-    @precondition(lambda self: self._in_state(OutboxStatus.SKIPPED))
-    @rule(data=st.data())
-    def replay_skipped(self, data: st.DataObject) -> None:
-        """Replay what was skipped, out of order."""
-        row = data.draw(st.sampled_from(self._in_state(OutboxStatus.SKIPPED)))
-        self._replay(row, out_of_order=True)
-
-    @precondition(lambda self: self._in_state(OutboxStatus.FAILED))
-    @rule(data=st.data())
-    def skip(self, data: st.DataObject) -> None:
-        row = data.draw(st.sampled_from(self._in_state(OutboxStatus.FAILED)))
+    def decide(self, number: int, replay: bool) -> None:
+        """Replay or skip a dead letter."""
+        failed = self._in_state(OutboxStatus.FAILED)
+        if not failed:
+            return
+        row = failed[number % len(failed)]
+        if replay:
+            self._replay(row, out_of_order=False)
+            return
         self.world.outbox.store.skip([row.message_id], by="a person", reason="of theirs")
         self.world.history.skip([row.message_id])
         assert self._row(row).status is OutboxStatus.SKIPPED
         self._assert_woken(row)
 
-    @rule()
+    def replay_skipped(self, number: int) -> None:
+        """Replay what was skipped, out of order."""
+        skipped = self._in_state(OutboxStatus.SKIPPED)
+        if skipped:
+            self._replay(skipped[number % len(skipped)], out_of_order=True)
+
     def tidy(self) -> None:
         self.world.outbox.store.tidy()
 
-    @rule(older_than=st.sampled_from((dt.timedelta(seconds=30), dt.timedelta(days=7))))
     def purge(self, older_than: dt.timedelta) -> None:
         before = self.world.outbox.rows()
         self.world.outbox.store.purge(older_than=older_than)
@@ -175,9 +231,8 @@ class OutboxMachine(RuleBasedStateMachine):
         assert all(row.sent_at is not None and not row.is_unsent for row in purged), purged
         self.world.history.purge(row.message_id for row in purged)
 
-    @invariant()
-    def promises_are_kept(self) -> None:
-        self._bury()
+    def _check(self) -> None:
+        """What must hold at every moment."""
         history = self.world.history
         history.observe(self.world.outbox.rows())
         for process in self.processes:
@@ -203,13 +258,13 @@ class OutboxMachine(RuleBasedStateMachine):
             process.dies_at = None
             process.failing.clear()
         for _ in range(_MOST_ROUNDS):
-            self._let_go()
+            self.let_go()
             for process in self.processes:
                 self._run(process.tasks)
                 process.relay.store.tidy()
                 for _ in range(len(self.world.history.committed) + 1):
                     self._run([process.begin_round()])
-            self.promises_are_kept()
+            self._check()
             if all(self._is_settled(row) for row in self.world.history.rows.values()):
                 return
             self.clock.advance(dt.timedelta(minutes=61))
@@ -237,13 +292,6 @@ class OutboxMachine(RuleBasedStateMachine):
             if process.is_dead:
                 process.die()
                 self.processes[place] = Process(process.name, self.world)
-
-    def _let_go(self) -> None:
-        for task in self._tasks():
-            task.is_held = False
-
-    def _tasks(self) -> list[Task]:
-        return [task for process in self.processes for task in process.tasks]
 
     def _in_state(self, status: OutboxStatus) -> list[Row]:
         return [row for row in self.world.history.rows.values() if row.status is status]

@@ -88,6 +88,8 @@ class SqliteFile:
     clock: WorldClock = attrs.field(factory=WorldClock, init=False)
     _looking: sqlite3.Connection = attrs.field(init=False)
     _calendar: sqlite3.Connection = attrs.field(init=False)
+    _seen: list[Row] = attrs.field(factory=list, init=False)
+    _seen_version: int | None = attrs.field(default=None, init=False)
 
     def __attrs_post_init__(self) -> None:
         self._calendar = sqlite3.connect(":memory:", check_same_thread=False)
@@ -102,8 +104,16 @@ class SqliteFile:
         self.clock = clock
         self._looking.execute(f"DELETE FROM {outbox_message.name}")
         self._looking.execute("DELETE FROM sqlite_sequence")
+        self._seen_version = None
 
     def rows(self) -> list[Row]:
+        # The version changes when another connection has written.
+        (version,) = self._looking.execute("PRAGMA data_version").fetchone()
+        if version != self._seen_version:
+            self._seen_version, self._seen = version, self._read()
+        return self._seen
+
+    def _read(self) -> list[Row]:
         columns = (
             "id, message_id, aggregate_id, status, attempts, failures, due_at, claim_token, "
             "receipt, sent_at"

@@ -90,7 +90,7 @@ class SimulatedEagerPublisher(EagerOutboxPublisher):
         return self.coordinator
 
     def _start(self, name: str, target: Callable[[], None]) -> None:
-        self._threads.append(self.spawn(name, target))  # type: ignore[arg-type]  # a stand-in
+        self._threads.append(self.spawn(name, target))
 
 
 @attrs.define(eq=False)

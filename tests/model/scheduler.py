@@ -29,32 +29,27 @@ class NeverAtRestError(AssertionError):
     """Threads went on and on although no time passed."""
 
 
-@attrs.define(eq=False)
-class Task:
-    """One thread of a simulated process.
+class Task(threading.Thread):
+    """One thread of a simulated process; it answers as a thread, by the model's clock.
 
     Attributes:
-        name: What it does.
         point: Where it stands.
         is_held: Whether it hangs in a call to the broker.
         is_doomed: Whether its process is dead.
         is_over: Whether it has ended.
     """
 
-    name: str
-    work: Callable[[], object]
-    scheduler: "Scheduler"
-    point: str = attrs.field(default="start", init=False)
-    is_held: bool = attrs.field(default=False, init=False)
-    is_doomed: bool = attrs.field(default=False, init=False)
-    is_over: bool = attrs.field(default=False, init=False)
-    _waiting: tuple[Callable[[], object], float] | None = attrs.field(default=None, init=False)
-    _go: threading.Semaphore = attrs.field(factory=lambda: threading.Semaphore(0), init=False)
-    _thread: threading.Thread = attrs.field(init=False)
-
-    def __attrs_post_init__(self) -> None:
-        self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
-        self._thread.start()
+    def __init__(self, name: str, work: Callable[[], object], scheduler: "Scheduler") -> None:
+        super().__init__(name=name, daemon=True)
+        self.work = work
+        self.scheduler = scheduler
+        self.point = "start"
+        self.is_held = False
+        self.is_doomed = False
+        self.is_over = False
+        self._waiting: tuple[Callable[[], object], float] | None = None
+        self._go = threading.Semaphore(0)
+        self.start()
 
     @property
     def is_waiting(self) -> bool:
@@ -71,11 +66,9 @@ class Task:
         return bool(condition()) or self.scheduler.clock.monotonic() >= deadline
 
     def is_alive(self) -> bool:
-        """Stand in for ``threading.Thread``."""
         return not self.is_over
 
-    def join(self, timeout: float) -> None:
-        """Stand in for ``threading.Thread``."""
+    def join(self, timeout: float | None = None) -> None:
         self.scheduler.wait_for(lambda: self.is_over, timeout)
 
     def pass_baton(self) -> None:
@@ -96,7 +89,7 @@ class Task:
     def take_baton(self) -> None:
         self._go.release()
 
-    def _run(self) -> None:
+    def run(self) -> None:
         self._go.acquire()
         try:
             if not self.is_doomed:

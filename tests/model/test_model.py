@@ -12,12 +12,14 @@ from tests.model.machine import OutboxMachine
 from tests.model.outboxes import MemoryOutbox, SqliteFile, SqliteOutbox, leases_measured_by
 from tests.model.world_clock import WorldClock
 
-_EXAMPLES = 60
-_STEPS = 40
+_EXAMPLES = 40
+_STEPS = 60
+_PATIENCE_SECONDS = 1200  # a failing run is made as short as it can be
 
 Repeatable = Callable[[type[OutboxMachine]], None]
 
 
+@pytest.mark.timeout(_PATIENCE_SECONDS)
 def test_the_outbox_in_memory_keeps_its_promises(repeatable: Repeatable) -> None:
     class InMemory(OutboxMachine):
         def outbox(self, clock: WorldClock) -> MemoryOutbox:
@@ -26,6 +28,7 @@ def test_the_outbox_in_memory_keeps_its_promises(repeatable: Repeatable) -> None
     repeatable(InMemory)
 
 
+@pytest.mark.timeout(_PATIENCE_SECONDS)
 def test_the_outbox_in_a_sqlite_file_keeps_its_promises(
     repeatable: Repeatable, tmp_path: Path
 ) -> None:
