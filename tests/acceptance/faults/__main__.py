@@ -9,9 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.acceptance.faults import contention, eager_ordered, outage, restart
+from tests.acceptance.faults import contention, eager_ordered
 from tests.acceptance.faults.broker.process import BrokerProcess
 from tests.acceptance.faults.kill.part import run_kills, run_pauses
+from tests.acceptance.faults.outage.part import run as run_outage
+from tests.acceptance.faults.restart.part import run as run_restarts
 from tests.acceptance.faults.rules import broken_rules
 from tests.acceptance.faults.stage import DATABASES
 from tests.services.catalogue import services
@@ -36,8 +38,8 @@ _PARTS: dict[str, Part] = {
     "eager_ordered": lambda quick, folder, port: eager_ordered.run(
         quick=quick, folder=folder, broker_port=port
     ),
-    "outage": lambda quick, folder, _: outage.run(quick=quick, folder=folder),
-    "restart": lambda quick, folder, port: restart.run(
+    "outage": lambda quick, folder, _: run_outage(quick=quick, folder=folder),
+    "restart": lambda quick, folder, port: run_restarts(
         quick=quick, folder=folder, broker_port=port
     ),
     "stale_owner": lambda quick, folder, port: run_pauses(
@@ -78,15 +80,18 @@ def _run(name: str, *, quick: bool) -> Figures:
 
 
 def _show(name: str, figures: Figures, seconds: float) -> None:
+    """Print what is a number, one row for each database or server."""
     rows = figures if all(isinstance(one, dict) for one in figures.values()) else {"": figures}
+    numbers = {
+        title: {column: str(one) for column, one in row.items() if isinstance(one, int | float)}
+        for title, row in rows.items()
+    }
+    widths = {column: len(column) + 2 for row in numbers.values() for column in row}
     print(f"\n{name} ({seconds:.0f} s)")
-    columns = list(dict.fromkeys(column for row in rows.values() for column in row))
-    widths = [max(len(column), 8) + 2 for column in columns]
-    print(" " * 12 + "".join(f"{one:>{width}}" for one, width in zip(columns, widths, strict=True)))
-    for title, row in rows.items():
-        cells = (str(row.get(column, "")) for column in columns)
-        line = "".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
-        print(f"{title:12}{line}", flush=True)
+    print(" " * 12 + "".join(f"{column:>{width}}" for column, width in widths.items()))
+    for title, row in numbers.items():
+        cells = "".join(f"{row.get(column, ''):>{width}}" for column, width in widths.items())
+        print(f"{title:12}{cells}", flush=True)
 
 
 if __name__ == "__main__":
