@@ -79,7 +79,7 @@ class SimulatedEagerPublisher(EagerOutboxPublisher):
     def is_idle(self) -> bool:
         """Whether it has nothing in hand, and no result to write."""
         is_behind = self.coordinator is not None and self.coordinator._is_behind
-        return not (self._board._held or self._board._finished or is_behind)
+        return not (self._board._room.held or self._board._finished or is_behind)
 
     def _begin_empty(self) -> None:
         super()._begin_empty()

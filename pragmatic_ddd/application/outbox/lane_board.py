@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from pragmatic_ddd.application.outbox.lane import Lane
+from pragmatic_ddd.application.outbox.room import Room
 from pragmatic_ddd.application.outbox.settlement import Settlement
 from pragmatic_ddd.ports.outbox_message import ClaimedMessage, StoredMessage
 
@@ -64,9 +65,10 @@ class LaneBoard:
     _finished: list[Finished] = attrs.field(factory=list, init=False)
     _left_behind: set[tuple[str, str]] = attrs.field(factory=set, init=False)
     _passed: bool = attrs.field(default=False, init=False)
-    _reserved: dict[str, tuple[int, float]] = attrs.field(factory=dict, init=False)
-    _reserved_count: int = attrs.field(default=0, init=False)
-    _held: int = attrs.field(default=0, init=False)
+    _room: Room = attrs.field(
+        default=attrs.Factory(lambda self: Room(self.capacity, self.monotonic), takes_self=True),
+        init=False,
+    )
     _sending: int = attrs.field(default=0, init=False)
     _tickets: "itertools.count[int]" = attrs.field(factory=itertools.count, init=False)
     _closing: bool = attrs.field(default=False, init=False)
@@ -86,26 +88,20 @@ class LaneBoard:
     def reserve(self, token: str, count: int, lapse: float) -> bool:
         """Keep room for ``count`` messages until ``lapse``; return whether there was any."""
         with self._changed:
-            if self._closing or not self._has_room(count):
-                return False
-            self._reserved[token] = (count, lapse)
-            self._reserved_count += count
-            return True
+            return not self._closing and self._room.reserve(token, count, lapse)
 
     def redeem(self, token: str) -> bool:
         """Give up the room kept under that token; return whether there was any."""
         with self._changed:
-            count, _ = self._reserved.pop(token, (0, 0.0))
-            self._reserved_count -= count
-            return count > 0
+            return self._room.redeem(token)
 
     def put(self, stored: Sequence[StoredMessage], *, token: str | None, give_up_at: float) -> bool:
         """Queue messages; return whether they were taken, which is all or none of them."""
         with self._changed:
-            kept = token is not None and self.redeem(token)
-            if self._closing or not (kept or self._has_room(len(stored))):
+            kept = token is not None and self._room.redeem(token)
+            if self._closing or not (kept or self._room.is_left_for(len(stored))):
                 return False
-            self._held += len(stored)
+            self._room.held += len(stored)
             for one in stored:
                 self._put(one, give_up_at)
             self._changed.notify_all()
@@ -232,14 +228,14 @@ class LaneBoard:
     def let_go(self, count: int) -> None:
         """Free the room of messages that were settled, dropped or given back."""
         with self._changed:
-            self._held -= count
-            if not self._held:
+            self._room.held -= count
+            if not self._room.held:
                 self._changed.notify_all()
 
     def wait_until_idle(self, timeout_seconds: float) -> bool:
         """Wait until nothing is held; return whether that was reached in time."""
         with self._changed:
-            return self._changed.wait_for(lambda: not self._held, timeout_seconds)
+            return self._changed.wait_for(lambda: not self._room.held, timeout_seconds)
 
     def pause(self, seconds: float) -> None:
         """Wait that long, or until it is aborted."""
@@ -252,15 +248,6 @@ class LaneBoard:
             self._closing = True
             self._aborted = self._aborted or abort
             self._changed.notify_all()
-
-    def _has_room(self, count: int) -> bool:
-        if self._held + self._reserved_count + count <= self.capacity:
-            return True
-        now = self.monotonic()
-        for token, (_, lapse) in list(self._reserved.items()):
-            if lapse < now:  # a transaction that ended without telling
-                self.redeem(token)
-        return self._held + self._reserved_count + count <= self.capacity
 
     def _put(self, one: StoredMessage, give_up_at: float) -> None:
         aggregate = one.message.aggregate
@@ -318,7 +305,7 @@ class LaneBoard:
         return max(0.0, self._claims[0][0] - self.monotonic())
 
     def _is_over(self) -> bool:
-        return self._aborted or (self._closing and not self._held)
+        return self._aborted or (self._closing and not self._room.held)
 
     def _has_ended(self) -> bool:
         return self._is_over() and not self._sending

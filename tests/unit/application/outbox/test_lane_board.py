@@ -67,11 +67,13 @@ def ids(messages: list[ClaimedMessage] | list[StoredMessage]) -> list[int]:
 
 
 def held(board: LaneBoard) -> int:
-    return board._held
+    return board._room.held
 
 
 def is_empty(board: LaneBoard) -> bool:
-    return not (board._held or board._lanes or board._ready or board._finished or board._sending)
+    return not (
+        board._room.held or board._lanes or board._ready or board._finished or board._sending
+    )
 
 
 def test_an_owned_message_is_ready_at_once(board: LaneBoard) -> None:
