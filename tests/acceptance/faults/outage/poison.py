@@ -15,7 +15,8 @@ from tests.acceptance.faults.verdict import judge
 _ACCOUNTS = 20
 _STEP_SECONDS = 10.0
 _IDLE_SECONDS = 1200.0
-_PATIENCE_SECONDS = 4 * 3600.0
+_PATIENCE_SECONDS = 3600.0
+_PATIENCE_FLAPPING_SECONDS = 4 * 3600.0
 
 # The one that makes the broker hang up, alone for a while, is taken for an outage: its tries then
 # come at the pace of probes and backoff, and do not count. What is committed meanwhile waits for
@@ -40,6 +41,7 @@ class _Poisoned:
     figures: Figures
     flap: Callable[[float], None]
     settle: Callable[[], None]
+    patience_seconds: float
     _number: int = attrs.field(default=0, init=False)
     _is_settled: bool = attrs.field(default=False, init=False)
 
@@ -54,7 +56,7 @@ class _Poisoned:
             self.flap(journey.elapsed)
             journey.commit(f"account-{self._number % _ACCOUNTS}", "", "")
             self._number += 1
-            if journey.elapsed > _PATIENCE_SECONDS:
+            if journey.elapsed > self.patience_seconds:
                 self.figures.complain(f"a poison is not dead after hours: {statuses}")
                 journey.relay.stop()
         elif not self._is_settled:
@@ -62,7 +64,7 @@ class _Poisoned:
             self.settle()
         elif statuses.get("PENDING", 0) <= len(_TROUBLES) * (_EVENTS - _POISON_PLACE - 1):
             journey.relay.stop()
-        elif journey.elapsed > 2 * _PATIENCE_SECONDS:
+        elif journey.elapsed > self.patience_seconds + _PATIENCE_SECONDS:
             self.figures.complain(f"healthy rows are unsent: {statuses}")
             journey.relay.stop()
 
@@ -95,7 +97,8 @@ def poison(database: str, *, folder: Path, flapping: bool) -> Figures:
             if flapping:
                 be(int(elapsed / 60.0) % 2 == 1)
 
-        story = _Poisoned(figures, flap, lambda: be(True))
+        patience = _PATIENCE_FLAPPING_SECONDS if flapping else _PATIENCE_SECONDS
+        story = _Poisoned(figures, flap, lambda: be(True), patience)
         with stage.built():
             journey = Journey(stage, story, longest_step=_STEP_SECONDS)
             journey.commit("dropped", *_events("dropped"))
