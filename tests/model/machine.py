@@ -22,7 +22,10 @@ _PROCESSES = 2
 _TO_THE_END = 10_000
 _MOST_ROUNDS = 12
 
-_VERBS = ("claim_pending", "claim", "mark_sent", "release", "retry_later", "mark_failed")
+_VERBS = (
+    *("claim_pending", "claim", "mark_sent", "release", "retry_later", "mark_failed"),
+    "unclaimed",
+)
 _STORE_POINTS = [f"{when} {verb}" for verb in _VERBS for when in ("before", "after")]
 _OFTEN = [f"{when} {verb}" for verb in _VERBS[2:5] for when in ("before", "before", "after")]
 _POINTS = (*_STORE_POINTS, "reserved", "stored", "committed", "before send", "send", "after send")
@@ -33,7 +36,7 @@ _STEPS_BACK = (dt.timedelta(seconds=7), dt.timedelta(hours=1), dt.timedelta(days
 
 _STEPS = (*[_TO_THE_END] * 5, 1, 2, 3, 5)
 _PLACES = range(_PROCESSES)
-_FATES = [fate for fate in Fate if fate is not Fate.CONFIRMED]
+_FATES = [*(fate for fate in Fate if fate is not Fate.CONFIRMED), Fate.REJECTED]
 
 
 def _one_of(*choices: Iterable[object]) -> st.SearchStrategy[tuple[object, ...]]:
@@ -55,7 +58,8 @@ _EVERYDAY: dict[str, tuple[int, st.SearchStrategy[tuple[object, ...]]]] = {
     "work": (4, _one_of(_PLACES, _STEPS)),
     "pass_time": (4, _one_of(_TIMES)),
     "let_go": (1, st.just(())),
-    "decide": (1, _one_of(range(4), (True, False))),
+    "tidy": (1, st.just(())),
+    "decide": (2, _one_of(range(4), (True, False))),
 }
 _TROUBLES: dict[str, tuple[int, st.SearchStrategy[tuple[object, ...]]]] = {
     "script": (6, _one_of(_AGGREGATES, _FATES)),
@@ -68,7 +72,6 @@ _TROUBLES: dict[str, tuple[int, st.SearchStrategy[tuple[object, ...]]]] = {
     "kill_at": (2, _one_of(_PLACES, _POINTS)),
     "shut_down": (1, _one_of(_PLACES, _STEPS)),
     "replay_skipped": (1, _one_of(range(4))),
-    "tidy": (1, st.just(())),
     "purge": (1, _one_of((dt.timedelta(seconds=30), dt.timedelta(hours=1)))),
 }
 _TROUBLE_SETS = st.sets(st.sampled_from(sorted(_TROUBLES)))

@@ -55,6 +55,7 @@ def repeatable(request: pytest.FixtureRequest) -> Repeatable:
         derandomize=seed is None,
         max_examples=examples,
         print_blob=False,
+        report_multiple_bugs=False,
         stateful_step_count=_STEPS,
         suppress_health_check=list(HealthCheck),
     )

@@ -92,7 +92,7 @@ class WatchedStore(IOutboxStore):
         return claimed
 
     def unclaimed(self, ids: Sequence[int]) -> set[int]:
-        return self.outbox.store.unclaimed(ids)
+        return self._call("unclaimed", lambda: self.outbox.store.unclaimed(ids))
 
     def mark_sent(self, delivered: Sequence[Delivered]) -> int:
         receipts = {one.claimed.id: one.receipt for one in delivered}
