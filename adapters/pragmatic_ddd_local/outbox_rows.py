@@ -100,7 +100,9 @@ class OutboxRows:
         """Take a row, and those after it that were met before it: they were due earlier."""
         lane = self._unsent[row.message.aggregate]
         for each in lane[places.get(row.message.aggregate, 0) :]:
-            if (each is not row and each not in passed_over) or not self._is_next(each, places):
+            was_met = each is row or each in passed_over
+            has_lapsed = each.claim_token is not None  # it comes alone
+            if not was_met or has_lapsed or not self._is_next(each, places):
                 break
             taken.append(each)
             places[row.message.aggregate] = places.get(row.message.aggregate, 0) + 1

@@ -217,6 +217,24 @@ class ClaimingContract(OutboxStoreBinding):
             store.mark_sent(delivered(*batch))
         assert claimed == [["m0"], ["m1"], ["m2", "m3"]]
 
+    def test_a_lapsed_message_does_not_come_with_an_older_one_that_was_replayed(
+        self, store: IOutboxStore
+    ) -> None:
+        store.store([a_message("m1")])
+        store.mark_failed(failed(*claim_all(store)))
+        store.skip(["m1"], by="Ada", reason="sent by hand")
+        store.store([a_message("m2")])
+        assert message_ids(claim_all(store)) == ["m2"]
+        self.pass_time(store, 2 * A_MINUTE)
+        store.replay(["m1"], out_of_order=True)
+
+        claimed = store.claim_pending(batch_size=10, lease=A_MINUTE)
+        assert message_ids(claimed) == ["m1"]
+        store.mark_sent(delivered(*claimed))
+        (lapsed,) = store.claim_pending(batch_size=10, lease=A_MINUTE)
+        assert lapsed.message.message_id == "m2"
+        assert lapsed.taken_over
+
     def test_a_message_that_kills_its_process_counts_up(self, store: IOutboxStore) -> None:
         store.store([a_message()])
         attempts = []
