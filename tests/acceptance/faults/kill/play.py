@@ -128,7 +128,11 @@ class Play:
         scenario = self.failpoint.scenario
         self.start_writer(scenario.transactions, None if is_relay else trap)
         if scenario.stops_relay:
-            wait_for(lambda: bool(copies(self.journal)), PATIENCE_SECONDS, "the first copy")
+            wait_for(
+                lambda: bool(copies(self.journal)) or self.relay.has_ended(),
+                PATIENCE_SECONDS,
+                "the first copy",
+            )
             self.relay.send(signal.SIGTERM)
         return self.relay if is_relay else self.writer
 
