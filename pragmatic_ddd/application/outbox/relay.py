@@ -138,7 +138,7 @@ class OutboxRelay:
             OutboxStoreError: The database failed. Results that could not be written are
                 written by the next round; other rows come back with their lease.
             KeyboardInterrupt: Ctrl-C while messages were sent: what was confirmed has been
-                marked, and the rest given back.
+                marked, and the rest given back, unless the database failed, too.
         """
         self._write_what_is_left()
         size = self.health.allowance(self.config.batch_size)
@@ -161,9 +161,11 @@ class OutboxRelay:
             untried=len(outcome.untried),
             full=len(claimed) >= size or claimed[0].taken_over,
         )
-        self._write(outcome)
-        if outcome.interrupt is not None:
-            raise outcome.interrupt
+        try:
+            self._write(outcome)
+        finally:  # where it cannot be written, too: the person is not to ask twice
+            if outcome.interrupt is not None:
+                raise outcome.interrupt
         if done.untried == done.claimed:
             self.health.give_back_probe()
         if done.sent == done.claimed:

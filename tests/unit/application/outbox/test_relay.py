@@ -540,6 +540,20 @@ def test_ctrl_c_while_results_are_written_writes_them_once_more(
     assert entry.status is OutboxStatus.SENT
 
 
+def test_ctrl_c_ends_a_round_whose_results_cannot_be_written(
+    relay: OutboxRelay, store: WatchedStore, publisher: ScriptedPublisher
+) -> None:
+    store.store([a_message("m0"), a_message("m1")])
+    publisher.on("m1", interrupts)
+    store.before = failing("mark_sent")
+
+    with pytest.raises(KeyboardInterrupt):
+        relay.run_once()
+
+    assert relay.run_once().sent == 1
+    assert publisher.delivered_ids() == ["m0", "m1"]
+
+
 def test_ctrl_c_ends_a_relay_only_after_all_its_results_are_written(
     relay: OutboxRelay, store: WatchedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
