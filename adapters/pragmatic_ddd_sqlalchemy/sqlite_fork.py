@@ -68,7 +68,8 @@ class SqliteForkGate:
     def _enter(self, *_: object) -> None:
         me = threading.get_ident()
         with self._changed:
-            self._changed.wait_for(lambda: self._forking in (None, me))
+            # Who has a connection may need another one to be done with it: the fork waits for that.
+            self._changed.wait_for(lambda: self._forking in (None, me) or self._in_use[me] > 0)
             self._in_use[me] += 1
 
     def _leave(self, *_: object) -> None:

@@ -222,6 +222,33 @@ def test_a_fork_while_the_parent_is_busy_publishing(processes: Processes) -> Non
     processes.assert_each_went_out_once(30 + int(pushed))
 
 
+@needs_fork
+def test_a_fork_waits_for_a_thread_that_needs_a_second_connection(on_sqlite: Processes) -> None:
+    done = on_sqlite.run("""
+        is_held, is_forking = threading.Event(), threading.Event()
+
+        def hold_two():
+            with shop.engine.connect():
+                is_held.set()
+                is_forking.wait()
+                end = time.monotonic() + 0.5
+                while time.monotonic() < end:  # at some of these the fork waits already
+                    with shop.engine.connect():
+                        time.sleep(0.001)
+
+        holder = threading.Thread(target=hold_two)
+        holder.start()
+        is_held.wait()
+        os.register_at_fork(before=is_forking.set)  # called before those that were there before
+        begun = time.monotonic()
+        print(exit_codes([in_child(lambda: push_some("child", 1))]))
+        assert time.monotonic() - begun < 8
+        holder.join()
+    """)
+
+    assert (done.stdout, done.stderr) == ("[0]\n", "")
+
+
 _ENDINGS = {
     "the end of the script": "pass",
     "sys.exit": "sys.exit(3)",
