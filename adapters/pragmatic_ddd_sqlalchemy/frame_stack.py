@@ -174,7 +174,8 @@ class FrameStack:
 
     def _undo(self, frame: Frame) -> None:
         for state, mark in frame.marks.items():
-            if state not in frame.inserted:
+            # Without a key it is new and was never flushed: an outer savepoint ends this one.
+            if state.key is not None and state not in frame.inserted:
                 self.pins[state].aggregate.triggered_events.cut_back(mark)
             if not any(state in below.marks for below in self.frames):
                 self.unpin(state)

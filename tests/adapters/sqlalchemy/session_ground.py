@@ -108,6 +108,8 @@ class SessionGround(RuleBasedStateMachine):
         self.detached.clear()
 
     def _is_rolled_back(self) -> None:
+        while self.story.saved:
+            self._keep_new(self.story.roll_back_savepoint())
         self._keep_new(self.story.new())
         self.detached.clear()
         self.savepoints.clear()

@@ -38,6 +38,7 @@ class Member:
         is_changed: Whether a change of the aggregate itself is not flushed yet.
         is_child_changed: The same of its child.
         is_new: Whether it has no row.
+        is_made: Whether its user has made it in this transaction, and not loaded it.
         left: What it has left behind when it was expunged: it comes back with that.
     """
 
@@ -47,6 +48,7 @@ class Member:
     is_changed: bool = False
     is_child_changed: bool = False
     is_new: bool = False
+    is_made: bool = False
     left: list[Place] = attrs.field(factory=list)
 
     @property
@@ -202,17 +204,21 @@ class Transaction:
         self.view.flush()
         self.saved.pop()
 
+    def release_all(self) -> None:
+        while self.saved:
+            self.release()
+
     def roll_back_savepoint(self) -> dict[str, Member]:
         """Go back to the copy; returns what was new, which keeps its state and its events."""
         undone, self.view = self.view, self.saved.pop()
-        new = {id_: one for id_, one in undone.members.items() if id_ not in self.view.rows}
+        new = _made(undone, before=self.view.rows)
         for id_ in [id_ for id_ in self.view.members if id_ not in undone.members]:
             self.view.expunge(id_)
         return new
 
     def new(self) -> dict[str, Member]:
         """Return what keeps its state and its events when all is rolled back."""
-        return {id_: one for id_, one in self.view.members.items() if id_ not in self.base.rows}
+        return _made(self.view, before=self.base.rows)
 
     def commit(self, *, is_announced: bool) -> None:
         self.view.flush(is_forced=True)
@@ -222,3 +228,8 @@ class Transaction:
         self.base.records += self.view.records
         if is_announced:
             self.base.announced.update([what for *_, what in stored] + self.view.records)
+
+
+def _made(view: View, *, before: dict[str, Values]) -> dict[str, Member]:
+    members = view.members.items()
+    return {id_: one for id_, one in members if one.is_made and id_ not in before}

@@ -148,6 +148,22 @@ def test_rolling_back_the_outer_savepoint_ends_an_inner_that_is_still_open(shop:
     assert shop.places()[1:] == [("order.paid", "o1", 2, 0)]
 
 
+def test_a_new_aggregate_in_a_savepoint_that_an_outer_one_ends_keeps_its_events(
+    any_shop: Shop,
+) -> None:
+    order = Order.place("o1")
+    with any_shop.sessions() as session:
+        outer = session.begin_nested()
+        session.begin_nested()
+        session.add(order)
+        outer.rollback()
+        assert len(order.triggered_events) == 1
+        session.add(order)
+        session.commit()
+
+    assert any_shop.places() == [("order.placed", "o1", 1, 0)]
+
+
 def test_a_new_aggregate_of_a_rolled_back_savepoint_may_be_added_again(any_shop: Shop) -> None:
     order = Order.place("o1")
     with any_shop.sessions() as session:
