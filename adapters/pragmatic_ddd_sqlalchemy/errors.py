@@ -79,7 +79,7 @@ def translated(connection: sa.Connection | None = None) -> Iterator[None]:
         yield
     except DBAPIError as error:
         if connection is not None:
-            invalidate_if_useless(connection, error)
+            _invalidate_if_useless(connection, error)
         raise _translation(error) from error
     except SQLAlchemyError as error:
         raise OutboxStoreError(f"{type(error).__name__}: {error}") from error
@@ -98,12 +98,6 @@ def is_read_only(error: BaseException) -> bool:
     )
 
 
-def invalidate_if_useless(connection: sa.Connection, error: BaseException) -> None:
-    """Have the pool replace a connection that has raised an error which says so."""
-    if _is_useless_after(error) and not connection.closed and not connection.invalidated:
-        connection.invalidate(error)
-
-
 def replace_useless_connections(engine: sa.Engine) -> None:
     """Have the engine do so by itself from now on, also in the application's own sessions.
 
@@ -117,6 +111,12 @@ def _give_up_useless(context: ExceptionContext) -> None:
     error = context.sqlalchemy_exception
     if error is not None and _is_useless_after(error):
         context.is_disconnect = True
+
+
+def _invalidate_if_useless(connection: sa.Connection, error: BaseException) -> None:
+    """Have the pool replace a connection of an engine that does not do so by itself."""
+    if _is_useless_after(error) and not connection.closed and not connection.invalidated:
+        connection.invalidate(error)
 
 
 def _is_useless_after(error: BaseException) -> bool:

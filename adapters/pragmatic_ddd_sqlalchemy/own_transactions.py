@@ -14,7 +14,6 @@ from pragmatic_ddd_sqlalchemy.connection_capacity import refuse_narrow
 from pragmatic_ddd_sqlalchemy.dialects import IOutboxDialect
 from pragmatic_ddd_sqlalchemy.engine import READ_ONLY
 from pragmatic_ddd_sqlalchemy.errors import (
-    invalidate_if_useless,
     is_conflict,
     is_read_only,
     replace_useless_connections,
@@ -75,13 +74,9 @@ class OwnTransactions:
         with self.engine.connect() as connection:
             self._check_server(connection)
             connection.execution_options(**options)
-            try:
-                with connection.begin():
-                    refuse_narrow(connection)
-                    return work(connection)
-            except DBAPIError as error:  # SQLite raises it when a transaction begins
-                invalidate_if_useless(connection, error)
-                raise
+            with connection.begin():
+                refuse_narrow(connection)
+                return work(connection)
 
     def _check_server(self, connection: sa.Connection) -> None:
         if not self.dialect.serves(connection.dialect):
