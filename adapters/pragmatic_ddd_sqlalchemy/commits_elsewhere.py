@@ -7,13 +7,14 @@ such a commit is refused. What is rolled back in the end needs no commit of its 
 """
 
 import functools
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakKeyDictionary, WeakSet, ref
 
 import attrs
 import sqlalchemy as sa
 
 from pragmatic_ddd.errors import UnitOfWorkError
 from pragmatic_ddd_sqlalchemy.frame_stack import FrameStack
+from pragmatic_ddd_sqlalchemy.session_frames import Debt
 
 
 @attrs.frozen
@@ -21,11 +22,12 @@ class _Guard:
     """Who has written in which transaction. Weak: a forgotten session holds no connection.
 
     Attributes:
-        stacks: The transactions of sessions in each transaction of a connection.
+        stacks: The transactions of sessions in each transaction of a connection, by their debt,
+            which is all that is left of a forgotten one.
         spoilt: Transactions in which a session that has ended left changes without their events.
     """
 
-    stacks: "WeakKeyDictionary[sa.RootTransaction, WeakSet[FrameStack]]" = attrs.field(
+    stacks: "WeakKeyDictionary[sa.RootTransaction, dict[Debt, ref[FrameStack]]]" = attrs.field(
         factory=WeakKeyDictionary
     )
     spoilt: "WeakSet[sa.RootTransaction]" = attrs.field(factory=WeakSet)
@@ -34,8 +36,8 @@ class _Guard:
         transaction = connection.get_transaction()
         if transaction is None:
             return
-        stacks = self.stacks.get(transaction, ())
-        if transaction in self.spoilt or any(stack.is_unstored for stack in stacks):
+        stacks = self.stacks.get(transaction, {})
+        if transaction in self.spoilt or any(_is_owed(*each) for each in stacks.items()):
             # SQLAlchemy takes a commit that fails for one that has ended the transaction.
             connection.dialect.do_rollback(connection.connection)
             raise UnitOfWorkError(
@@ -59,7 +61,7 @@ def notice_connection(stack: FrameStack, connection: sa.Connection) -> None:
         return
     # Its own savepoint, where it has made one, or whatever else ends when it is rolled back.
     stack.shares[root] = connection.get_nested_transaction() or root
-    _guard().stacks.setdefault(root, WeakSet()).add(stack)
+    _guard().stacks.setdefault(root, {})[stack.debt] = ref(stack)
 
 
 def notice_end(stack: FrameStack) -> None:
@@ -68,6 +70,11 @@ def notice_end(stack: FrameStack) -> None:
     is_spoiling = not stack.is_committed and stack.is_unstored
     for root, share in stack.shares.items():
         if root in guard.stacks:
-            guard.stacks[root].discard(stack)
+            guard.stacks[root].pop(stack.debt, None)
         if is_spoiling and share.is_active:
             guard.spoilt.add(root)
+
+
+def _is_owed(debt: Debt, of: "ref[FrameStack]") -> bool:
+    stack = of()
+    return debt.is_open if stack is None else stack.is_unstored

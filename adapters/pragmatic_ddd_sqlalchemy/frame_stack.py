@@ -18,7 +18,7 @@ from sqlalchemy.orm.attributes import instance_state
 
 from pragmatic_ddd.domain import AggregateRoot
 from pragmatic_ddd.ports import Reservation, StoredMessage
-from pragmatic_ddd_sqlalchemy.session_frames import Frame, Pin, State, Write
+from pragmatic_ddd_sqlalchemy.session_frames import Debt, Frame, Pin, State, Write
 
 
 @attrs.define(eq=False)
@@ -37,6 +37,7 @@ class FrameStack:
         reservation: What the eager path has reserved for them.
         is_joined: Whether somebody else commits: the session is bound to a connection.
         shares: Transactions of connections, and what of each ends when this is rolled back.
+        debt: What it owes the outbox, should its session be forgotten.
     """
 
     frames: list[Frame] = attrs.field(factory=list)
@@ -50,6 +51,7 @@ class FrameStack:
     reservation: Reservation | None = None
     is_joined: bool = False
     shares: dict[RootTransaction, Transaction] = attrs.field(factory=dict)
+    debt: Debt = attrs.field(factory=Debt)
 
     @property
     def is_unstored(self) -> bool:
@@ -111,6 +113,10 @@ class FrameStack:
         pin, write = self.pins.get(state), self.write_of(state)
         if pin is not None:
             pin.aggregate.triggered_events.cut_back(0 if write is None else write.event_count)
+
+    def note_debt(self) -> None:
+        """Note what it owes by now."""
+        self.debt.is_open = self.is_unstored
 
     def note_write(self, state: State, write: Write, *, is_new: bool) -> None:
         """Note that an aggregate's row has been written under its version check."""

@@ -32,6 +32,17 @@ class Write:
 
 
 @attrs.define(eq=False)
+class Debt:
+    """What a transaction of a session owes the outbox; known also of a session that is forgotten.
+
+    Attributes:
+        is_open: Whether, by the last flush or record, it had written what has unstored events.
+    """
+
+    is_open: bool = False
+
+
+@attrs.define(eq=False)
 class Pin:
     """An aggregate with events, kept alive: the identity map of a session is weak.
 

@@ -47,6 +47,7 @@ class SessionHook:
         event.listen(sessions, "after_transaction_create", _begin)
         event.listen(sessions, "after_begin", _take_up)
         event.listen(sessions, "before_flush", self._before_flush)
+        event.listen(sessions, "after_flush", _note_debt)
         event.listen(sessions, "before_commit", self._write)
         # First of all: a listener that fails must not hide that the transaction is committed.
         event.listen(sessions, "after_commit", _note_commit, insert=True)
@@ -93,6 +94,12 @@ def _take_up(session: Session, _: SessionTransaction, connection: Connection) ->
     stack = _work(session).stack
     if stack is not None:
         notice_connection(stack, connection)
+
+
+def _note_debt(session: Session, _context: object) -> None:
+    stack = _work(session).stack
+    if stack is not None:
+        stack.note_debt()
 
 
 def _watch(session: Session, instance: object) -> None:

@@ -111,6 +111,8 @@ class SessionWork:
         stack = self._open_stack(session)
         records = self.waiting_records if stack is None else stack.top.records
         records.append(message)
+        if stack is not None:
+            stack.note_debt()
 
     def carry(self, session: Session, given: AggregateRoot, merged: AggregateRoot) -> None:
         """Raise the events of an instance given to ``merge`` on its copy.

@@ -1,5 +1,6 @@
 """Sessions on a connection: somebody else commits, and announces nothing for them."""
 
+import gc
 from typing import Literal
 
 import pytest
@@ -65,6 +66,39 @@ def test_changes_that_a_joined_session_left_without_a_commit_are_not_committed(
 
     assert any_shop.rows() == []
     assert any_shop.orders() == {}
+
+
+def test_changes_of_a_forgotten_session_are_not_committed(any_shop: Shop) -> None:
+    with any_shop.engine.connect() as connection:
+        connection.begin()
+        any_shop.sessions(bind=connection).get(Order, "none")
+        gc.collect()
+        connection.commit()
+        connection.begin()
+        forgotten = any_shop.sessions(bind=connection)
+        forgotten.add(Order.place("o1"))
+        forgotten.flush()
+        del forgotten
+        gc.collect()
+        with pytest.raises(UnitOfWorkError, match="commit the session"):
+            connection.commit()
+
+    assert any_shop.rows() == []
+    assert any_shop.orders() == {}
+
+
+def test_what_a_forgotten_session_has_recorded_is_missed(shop: Shop) -> None:
+    with shop.engine.connect() as connection:
+        connection.begin()
+        forgotten = shop.sessions(bind=connection)
+        forgotten.execute(sa.insert(Order).values(id="o1", paid=False, version=1))
+        shop.outbox.recorder(forgotten).record("test.job", "j1", Happened(aggregate_id="j1"))
+        del forgotten
+        gc.collect()
+        with pytest.raises(UnitOfWorkError, match="commit the session"):
+            connection.commit()
+
+    assert shop.orders() == {}
 
 
 def test_an_outer_block_around_a_session_without_a_commit_is_rolled_back(any_shop: Shop) -> None:
