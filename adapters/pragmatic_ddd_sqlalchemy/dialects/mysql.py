@@ -77,8 +77,8 @@ SET o.attempts = o.attempts + (o.status = 'PROCESSING' OR o.claim_token IS NOT N
     o.due_at = UTC_TIMESTAMP(6) + INTERVAL :lease SECOND, o.status = 'PROCESSING'
 """
 
-# The first hindered row of an aggregate, and not any before this row: MariaDB remembers a
-# subquery's result by what it depends on, here once for all rows of a hot aggregate.
+# The first hindered (or FAILED) row of an aggregate, and not any before this row: MariaDB
+# remembers a subquery's result by what it depends on, here once for all rows of a hot aggregate.
 _STATEMENTS = Statements(
     lock_due="""
 SELECT o.id, o.aggregate_type, o.aggregate_id, o.due_at,
@@ -165,9 +165,9 @@ STRAIGHT_JOIN {outbox} AS o FORCE INDEX (PRIMARY) ON o.id = due.id
 WHERE {waits} AND (
     SELECT f.id FROM {outbox} AS f FORCE INDEX ({hindered})
     WHERE f.hindered = 1 AND f.aggregate_type = due.aggregate_type
-        AND f.aggregate_id = due.aggregate_id AND f.id < due.id AND f.status = 'FAILED'
-    LIMIT 1
-) IS NOT NULL
+        AND f.aggregate_id = due.aggregate_id AND f.status = 'FAILED'
+    ORDER BY f.id LIMIT 1
+) < due.id
 FOR UPDATE SKIP LOCKED
 """,
     lock_heads="""

@@ -14,7 +14,13 @@ import sqlalchemy as sa
 
 from pragmatic_ddd.ports import FailedTry
 from pragmatic_ddd_sqlalchemy.dialects import outbox_dialect
-from tests.databases import OutboxDatabase, outbox_database, postgresql_engine, sqlite_engine
+from tests.databases import (
+    OutboxDatabase,
+    mariadb_engine,
+    outbox_database,
+    postgresql_engine,
+    sqlite_engine,
+)
 from tests.unit.application.outbox.builders import a_message
 
 _A_MINUTE = dt.timedelta(minutes=1)
@@ -25,6 +31,12 @@ _DUE = 200
 @pytest.fixture
 def postgresql() -> Iterator[OutboxDatabase]:
     with outbox_database(postgresql_engine()) as database:
+        yield database
+
+
+@pytest.fixture
+def mariadb() -> Iterator[OutboxDatabase]:
+    with outbox_database(mariadb_engine()) as database:
         yield database
 
 
@@ -65,6 +77,27 @@ def test_on_postgresql_newcomers_are_looked_for_once(postgresql: OutboxDatabase)
 
     (plan,) = explained if isinstance(explained, list) else json.loads(explained)
     assert max(_loops(plan["Plan"])) <= _BLOCKED + _DUE
+
+
+def _rows_read(connection: sa.Connection) -> int:
+    query = sa.text("SHOW SESSION STATUS LIKE 'Handler_read_next'")
+    return int(connection.execute(query).one()[1])
+
+
+@pytest.mark.service("mariadb")
+def test_on_mariadb_newcomers_of_a_hot_aggregate_look_for_its_dead_letter_once(
+    mariadb: OutboxDatabase,
+) -> None:
+    store = mariadb.store()
+    store.store([a_message(f"a{n}", of="a", version=n) for n in range(_BLOCKED)])
+    assert len(store.claim_pending(batch_size=_DUE, lease=_A_MINUTE)) == _DUE
+    statement = outbox_dialect(mariadb.table, mariadb.engine.dialect).statements.lock_newcomers
+
+    with mariadb.engine.begin() as connection:
+        before = _rows_read(connection)
+        assert connection.execute(statement, {"limit": _BLOCKED}).all() == []
+
+        assert _rows_read(connection) - before < 2 * (_BLOCKED + _DUE)
 
 
 def test_on_sqlite_a_row_that_is_not_to_be_owned_looks_for_no_other(sqlite: OutboxDatabase) -> None:
