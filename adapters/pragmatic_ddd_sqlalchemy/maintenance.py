@@ -153,14 +153,16 @@ class Maintenance:
         """Wake what somebody had locked just then, such as a claim that was to pass it over."""
         batch = {"batch": as_json(aggregates)}
         find = self.statements.find_parked
+        problem: object = "it is locked"
         try:
-            for tries in range(1, _WAKING_TRIES):
+            for tries in range(_WAKING_TRIES):
                 if self.transactions.read(lambda it: it.execute(find, batch).first()) is None:
                     return
                 self.transactions.write(lambda it: self._wake(it, aggregates))
                 pause(tries)
         except OutboxStoreError as error:  # the dead letters are replayed, or skipped, all the same
-            _logger.warning("what waits behind dead letters may be sent an hour late: %s", error)
+            problem = error
+        _logger.warning("what waits behind dead letters may be sent an hour late: %s", problem)
 
 
 def _aggregates(rows: Sequence[Row]) -> list[dict[str, Any]]:

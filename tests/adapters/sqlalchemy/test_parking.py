@@ -1,5 +1,6 @@
 """Parking and waking at the same time: nothing stays parked behind a head that is gone."""
 
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -116,3 +117,17 @@ def test_what_somebody_has_locked_when_its_head_goes_is_woken_all_the_same(
 
     assert going.result(_DEADLINE_SECONDS) == 1
     assert "newcomer" in _sendable(store)
+
+
+def test_what_stays_locked_when_its_head_goes_is_told(
+    database: OutboxDatabase, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = _with_a_dead_head(database)
+    assert store.tidy() == 1
+    newcomer = sa.select(database.table.c.id).where(database.table.c.message_id == "newcomer")
+
+    with database.engine.begin() as connection, caplog.at_level(logging.WARNING):
+        connection.execute(newcomer.with_for_update())
+        assert store.replay(["head"]) == 1
+
+    assert "may be sent an hour late: it is locked" in caplog.text
