@@ -46,7 +46,7 @@ class DomainError(PragmaticError):
 class ForeignEventError(DomainError):
     """An aggregate was asked to collect an event that carries another aggregate's id.
 
-    Nothing was collected.
+    Nothing was collected. Or, where its id was changed afterwards, nothing was stored.
 
     Attributes:
         aggregate_name: Stable name of the aggregate's class.
@@ -259,7 +259,7 @@ class OutboxStoreError(InfrastructureError):
 
 
 class OutboxSchemaError(InfrastructureError):
-    """The live table is not what the outbox needs.
+    """The live table, the server, or the character set of a connection does not carry the outbox.
 
     Attributes:
         problems: One sentence for each thing that is missing or different.
