@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from pragmatic_ddd.ports import OutboxMessage, OutboxStatus
 from tests.model.broker import Fate
 from tests.model.outboxes import Outbox
-from tests.model.process import CONFIG, Process, World
+from tests.model.process import CONFIG, POOL, Process, World
 from tests.model.rows import Row
 from tests.model.scheduler import Task
 from tests.model.world_clock import WorldClock
@@ -65,12 +65,15 @@ _TROUBLES: dict[str, tuple[int, st.SearchStrategy[tuple[object, ...]]]] = {
     "script": (6, _one_of(_AGGREGATES, _FATES)),
     "script_all": (3, _one_of(_FATES)),
     "stall": (3, _one_of(_PLACES, range(1, 7), (2, 3, 4, _TO_THE_END))),
+    "poison": (2, _one_of(_AGGREGATES, _PLACES, (Fate.REFUSED, Fate.BROKEN))),
+    "kill_again": (1, _one_of(_PLACES, ("before send", "after send"))),
     "outage": (2, st.just(())),
     "step_back": (1, _one_of(_STEPS_BACK)),
     "fail_store": (3, _one_of(_PLACES, _STORE_POINTS + _OFTEN)),
     "kill": (1, _one_of(_PLACES)),
     "kill_at": (2, _one_of(_PLACES, _POINTS)),
     "shut_down": (1, _one_of(_PLACES, _STEPS)),
+    "close_busy": (2, _one_of(_PLACES, _AGGREGATES, (1, 2, 3), (True, False))),
     "replay_skipped": (1, _one_of(range(4))),
     "purge": (1, _one_of((dt.timedelta(seconds=30), dt.timedelta(hours=1)))),
 }
@@ -150,6 +153,20 @@ class OutboxMachine(RuleBasedStateMachine):
     def pass_time(self, duration: dt.timedelta) -> None:
         self.clock.advance(duration)
 
+    def poison(self, aggregate: str, place: int, fate: Fate) -> None:
+        """Let the sends of an aggregate fail until no try is left."""
+        for _ in range(CONFIG.max_attempts + 1):
+            self.world.broker.script(aggregate, fate)
+            self.clock.advance(CONFIG.backoff_cap)
+            self.relay(place, _TO_THE_END)
+
+    def kill_again(self, place: int, point: str) -> None:
+        """Kill a process at each send, until no try is left."""
+        for _ in range(CONFIG.max_attempts + 1):
+            self.processes[place].dies_at = point
+            self.relay(place, _TO_THE_END)
+            self.clock.advance(CONFIG.lease + dt.timedelta(seconds=1))
+
     def stall(self, place: int, steps_before: int, steps_of_others: int) -> None:
         """Leave a process hanging until its leases are over and others have taken its rows."""
         process = self.processes[place]
@@ -202,6 +219,18 @@ class OutboxMachine(RuleBasedStateMachine):
         if not process.is_closing:
             process.begin_shutdown()
         self._run(process.tasks, most_steps)
+        self.clock.advance(POOL.shutdown_timeout)
+        self._run(process.tasks, most_steps)
+
+    def close_busy(self, place: int, aggregate: str, most_steps: int, lets_go: bool) -> None:
+        """Shut down while a send hangs, others wait, and a transaction is under way."""
+        self.world.broker.script(aggregate, Fate.LATE)
+        self.change([(name, True) for name in _AGGREGATES], place, True, True, _TO_THE_END)
+        self.change([(aggregate, True)], place, True, False, most_steps)
+        self.shut_down(place, _TO_THE_END)
+        if lets_go:
+            self.let_go()
+            self.work(place, _TO_THE_END)
 
     def decide(self, number: int, replay: bool) -> None:
         """Replay or skip a dead letter."""

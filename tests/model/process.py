@@ -38,7 +38,8 @@ CONFIG = OutboxRelayConfig(
     backoff_base=dt.timedelta(seconds=2),
     backoff_cap=dt.timedelta(seconds=20),
 )
-POOL = EagerPoolConfig(workers=2, queue_size=4, shutdown_timeout=dt.timedelta(seconds=5))
+# One worker: what hangs in the broker holds up the other lanes.
+POOL = EagerPoolConfig(workers=1, queue_size=4, shutdown_timeout=dt.timedelta(seconds=5))
 
 
 _TRANSACTION = "transaction"
