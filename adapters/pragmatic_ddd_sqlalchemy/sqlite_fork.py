@@ -6,6 +6,7 @@ and write without a lock.
 """
 
 import contextlib
+import itertools
 import logging
 import threading
 import time
@@ -55,9 +56,17 @@ class SqliteForkGate:
             self._leave()
 
     def _connect(
-        self, dialect: sa.Dialect, _: object, arguments: list[Any], keywords: dict[str, Any]
+        self, dialect: sa.Dialect, record: object, arguments: list[Any], keywords: dict[str, Any]
     ) -> DBAPIConnection:
+        # SQLAlchemy asks nobody after the one who connects: later listeners are asked from here.
+        from_here = itertools.dropwhile(
+            lambda listener: listener != self._connect, dialect.dispatch.do_connect
+        )
         with self.held_open():
+            for listener in itertools.islice(from_here, 1, None):
+                connection: DBAPIConnection | None = listener(dialect, record, arguments, keywords)
+                if connection is not None:
+                    return connection
             return dialect.connect(*arguments, **keywords)
 
     def _begin_open(self) -> None:

@@ -1,6 +1,7 @@
 """SQLite made safe, and engines that are refused."""
 
 import datetime as dt
+import sqlite3
 import threading
 import time
 from collections.abc import Callable
@@ -103,6 +104,24 @@ def test_an_engine_of_yours_is_made_safe_once(tmp_path: Path) -> None:
     with engine.begin() as connection:
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
     refuse_unsafe(engine)
+
+
+def test_who_connects_in_a_way_of_their_own_is_still_asked(tmp_path: Path) -> None:
+    engine = create_sqlite_engine(tmp_path / "a.db")
+    asked: list[str] = []
+
+    def look_on(_: sa.Dialect, __: object, arguments: list[str], ___: object) -> None:
+        asked.append(arguments[0])
+
+    def connect(_: sa.Dialect, __: object, arguments: list[str], ___: object) -> sqlite3.Connection:
+        return sqlite3.connect(tmp_path / "b.db", check_same_thread=False)
+
+    sa.event.listen(engine, "do_connect", look_on)
+    sa.event.listen(engine, "do_connect", connect)
+
+    with engine.connect() as connection:
+        assert connection.exec_driver_sql("PRAGMA database_list").one()[2].endswith("b.db")
+    assert asked == [str(tmp_path / "a.db")]
 
 
 def test_another_database_needs_no_help() -> None:
