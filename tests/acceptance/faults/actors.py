@@ -29,6 +29,7 @@ class Writer:
         changes: One transaction each: the troubles of its events.
         eager: Whether the eager path is on.
         waits: Whether it waits for its eager publisher to be idle before it shuts it down.
+        spacing_seconds: Pause between two transactions.
         trap: Where it is to die, or to stand still.
     """
 
@@ -37,6 +38,7 @@ class Writer:
     changes: Sequence[Sequence[str]]
     eager: bool = True
     waits: bool = True
+    spacing_seconds: float = 0.0
     trap: Trap | None = None
 
     def __call__(self) -> None:
@@ -46,6 +48,7 @@ class Writer:
         units_of_work = equipment.units_of_work(eager)
         for number, troubles in enumerate(self.changes):
             change(units_of_work, self.accounts[number % len(self.accounts)], troubles)
+            time.sleep(self.spacing_seconds)
         if eager is not None:
             if self.waits:
                 eager.wait_until_idle(dt.timedelta(seconds=30))

@@ -1,6 +1,8 @@
 """The rows of a run's outbox, as the one who judges and the operator see them."""
 
+import contextlib
 import datetime as dt
+import sqlite3
 import time
 from collections.abc import Sequence
 from typing import Any, Self
@@ -74,6 +76,18 @@ class Rows:
             SqlAlchemyOutboxStore(self.engine, self.outbox).replay(failed)
             self.replayed_at = time.time()
         return not left
+
+    def may_be_written(self) -> bool:
+        """Say whether nobody keeps the whole database locked, as on SQLite a writer does."""
+        if self.engine.dialect.name != "sqlite":
+            return True
+        file = str(self.engine.url.database)
+        with contextlib.closing(sqlite3.connect(file, timeout=0.3, isolation_level=None)) as other:
+            try:
+                other.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError:
+                return False
+        return True
 
     def states(self, message_ids: Sequence[str]) -> dict[str, tuple[Any, ...]]:
         """Return everything that a settling could change, by message."""

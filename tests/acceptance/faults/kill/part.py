@@ -24,7 +24,7 @@ RunT = TypeVar("RunT", KillRun, StaleRun)
 _SIDE_BY_SIDE = 4
 _KILLS = 20
 _PAUSES = 5
-_TRIES = 5
+_TRIES = 8
 
 # Where a process owns rows, and stands outside of any transaction.
 _PAUSE_POINTS = frozenset(

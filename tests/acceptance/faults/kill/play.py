@@ -156,6 +156,7 @@ class Play:
             changes=scenario.changes(transactions),
             eager=scenario.eager,
             waits=scenario.waits,
+            spacing_seconds=scenario.spacing_seconds,
             trap=trap,
         )
         self.writer = self._start("writer", writer)

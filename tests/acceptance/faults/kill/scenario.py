@@ -24,6 +24,7 @@ class Scenario:
         accounts: How many it changes, in turn.
         conduct: Of the broker.
         waits: Whether the writer waits until its eager publisher is idle before it shuts it down.
+        spacing_seconds: Pause of the writer between two transactions.
         stops_relay: Whether the relay gets a SIGTERM while it has a batch in hand.
     """
 
@@ -33,6 +34,7 @@ class Scenario:
     accounts: int = 3
     conduct: Conduct = attrs.field(factory=Conduct)
     waits: bool = True
+    spacing_seconds: float = 0.0
     stops_relay: bool = False
 
     def changes(self, transactions: int) -> list[Sequence[str]]:

@@ -41,10 +41,12 @@ def pause(task: Task) -> StaleRun:
     Raises:
         UnreachedError: The process has ended by itself.
     """
+    spaced = attrs.evolve(task.failpoint.scenario, spacing_seconds=0.03)
+    failpoint = attrs.evolve(task.failpoint, scenario=spaced)
     stage = task.stage()
     with stage.built():
         try:
-            with Play(stage, task.failpoint) as play:
+            with Play(stage, failpoint) as play:
                 return _pause(task, play)
         except (TimeoutError, AstrayError) as error:
             return StaleRun(task=task, problem=f"{error}; see {stage.folder}")
@@ -57,6 +59,9 @@ def _pause(task: Task, play: Play) -> StaleRun:
     )
     if victim.status is not None:
         raise UnreachedError(f"the process ended by {victim.status}; see {play.stage.folder}")
+    if not play.rows.may_be_written():
+        # Another of its threads has a transaction open: nobody takes over what nobody can write.
+        raise UnreachedError("it stands still while it keeps the SQLite file locked")
     owned = [row.message_id for row in play.rows.unsent() if row.is_owned]
     if task.failpoint.role == RELAY:
         play.start_relay()
