@@ -3,13 +3,14 @@
 import datetime as dt
 import json
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import attrs
 
 from pragmatic_ddd.application.outbox.config import OutboxRelayConfig
 from tests.acceptance.faults.actors import Relay
-from tests.acceptance.faults.broker.journal import copies
+from tests.acceptance.faults.broker.journal import Copy, copies
 from tests.acceptance.faults.broker.process import instruct
 from tests.acceptance.faults.broker.server import Conduct
 from tests.acceptance.faults.crew import Crew
@@ -98,7 +99,7 @@ def run(database: str, *, quick: bool, folder: Path, broker_port: int) -> dict[s
             overtaken=crowd.overtaken + drained.overtaken,
             errors=crowd.errors + drained.errors,
             problems=[*crowd.problems, *drained.problems],
-            two_relays_hot_1_vs_one=drained.two_against_one,
+            two_relays_hot_1_vs_one=round(drained.two_against_one, 2),
         )
     )
 
@@ -155,9 +156,13 @@ class _Crowd:
             problems=problems,
             two_relays_hot_1_vs_one=0.0,
             lost_races=sum(json.loads(one.text)["lost_races"] for one in notes),
-            events_per_second=len(arrived) / (arrived[-1].at - arrived[0].at) if arrived else 0.0,
+            events_per_second=_rate(arrived),
         )
 
     @property
     def _journal(self) -> Path:
         return self.stage.folder.parent / f"{self.stage.name}.jsonl"
+
+
+def _rate(arrived: Sequence[Copy]) -> float:
+    return round(len(arrived) / (arrived[-1].at - arrived[0].at), 1) if arrived else 0.0

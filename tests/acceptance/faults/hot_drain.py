@@ -16,7 +16,7 @@ from tests.acceptance.faults.stage import Stage
 from tests.acceptance.faults.verdict import Verdict, judge
 
 _ACCOUNT = "hot"
-_ROUNDS = 5
+_ROUNDS = 3
 _PATIENCE_SECONDS = 120.0
 
 
@@ -55,7 +55,7 @@ class HotDrain:
     _problems: list[str] = attrs.field(factory=list, init=False)
 
     def measure(self) -> Drained:
-        """Measure each five times, and compare the medians."""
+        """Measure each three times, and compare the medians."""
         rates: dict[int, list[float]] = {1: [], 2: []}
         for _ in range(_ROUNDS):
             for relays, measured in rates.items():
