@@ -21,7 +21,7 @@ from tests.acceptance.faults.stage import DATABASES
 RunT = TypeVar("RunT", KillRun, StaleRun)
 
 # They wait for leases most of the time.
-_SIDE_BY_SIDE = 8
+_SIDE_BY_SIDE = 5
 _KILLS = 20
 _PAUSES = 5
 _TRIES = 8
