@@ -3,10 +3,7 @@
 import datetime as dt
 import signal
 from collections import defaultdict
-from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import attrs
 
@@ -16,6 +13,7 @@ from tests.acceptance.faults.broker.journal import copies
 from tests.acceptance.faults.broker.process import instruct
 from tests.acceptance.faults.broker.server import Conduct
 from tests.acceptance.faults.children import Child, wait_for
+from tests.acceptance.faults.crew import Crew
 from tests.acceptance.faults.failpoints import Trap
 from tests.acceptance.faults.kill.failpoint import RELAY, Failpoint
 from tests.acceptance.faults.rows import Rows
@@ -78,11 +76,12 @@ class Task:
 
 @attrs.define(eq=False)
 class Play:
-    """Starts processes, and ends all of them when its block is left.
+    """Who takes part, and how it goes on after the hit.
 
     Attributes:
         stage: Where.
         failpoint: What it is about.
+        crew: Ends the processes.
         rows: Of the outbox.
         relay: The one that was started last.
         writer: The one that was started last.
@@ -90,28 +89,13 @@ class Play:
 
     stage: Stage
     failpoint: Failpoint
+    crew: Crew
     rows: Rows = attrs.field(init=False)
     relay: Child = attrs.field(init=False)
     writer: Child = attrs.field(init=False)
-    _consumer: Child = attrs.field(init=False)
-    _children: list[Child] = attrs.field(factory=list, init=False)
 
-    def __enter__(self) -> Self:
+    def __attrs_post_init__(self) -> None:
         self.rows = Rows.of(self.stage)
-        self.behave(self.failpoint.scenario.conduct)
-        consumer = Consumer(stage=self.stage, applied=self._applied)
-        self._consumer = self._start("consumer", consumer)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        for child in self._children:
-            child.send(signal.SIGKILL)
-            child.wait(PATIENCE_SECONDS)
 
     @property
     def journal(self) -> Path:
@@ -122,7 +106,13 @@ class Play:
         instruct(self.stage.broker_port, self.stage.name, conduct)
 
     def start_both(self, trap: Trap) -> Child:
-        """Start relay and writer, one of them with the trap, and return that one."""
+        """Start consumer, relay and writer, one of the last two with the trap.
+
+        Returns:
+            That one.
+        """
+        self.behave(self.failpoint.scenario.conduct)
+        self.crew.start("consumer", Consumer(stage=self.stage, applied=self._applied))
         is_relay = self.failpoint.role == RELAY
         self.start_relay(trap if is_relay else None)
         scenario = self.failpoint.scenario
@@ -138,7 +128,7 @@ class Play:
 
     def start_relay(self, trap: Trap | None = None) -> float:
         """Start a relay; return when it was ready, in seconds of the wall clock."""
-        self.relay = self._start("relay", Relay(stage=self.stage, trap=trap))
+        self.relay = self.crew.start("relay", Relay(stage=self.stage, trap=trap))
 
         def ready() -> list[float]:
             notes = self.stage.diary.read()
@@ -159,7 +149,7 @@ class Play:
             spacing_seconds=scenario.spacing_seconds,
             trap=trap,
         )
-        self.writer = self._start("writer", writer)
+        self.writer = self.crew.start("writer", writer)
 
     def run_to_the_end(self) -> None:
         """Wait until the writer has ended and everything is sent; then end the relay.
@@ -190,8 +180,3 @@ class Play:
     @property
     def _applied(self) -> Path:
         return self.stage.folder / "applied.txt"
-
-    def _start(self, name: str, work: Callable[[], None]) -> Child:
-        child = Child.start(name, work, log=self.stage.log)
-        self._children.append(child)
-        return child

@@ -8,6 +8,7 @@ import attrs
 
 from tests.acceptance.faults.broker.journal import copies
 from tests.acceptance.faults.broker.server import Conduct
+from tests.acceptance.faults.crew import Crew
 from tests.acceptance.faults.kill.failpoint import RELAY
 from tests.acceptance.faults.kill.play import (
     PATIENCE_SECONDS,
@@ -50,8 +51,8 @@ def kill(task: Task) -> KillRun:
     stage = task.stage()
     with stage.built():
         try:
-            with Play(stage, task.failpoint) as play:
-                return _kill(task, play)
+            with Crew(stage.log) as crew:
+                return _kill(task, Play(stage, task.failpoint, crew))
         except (TimeoutError, AstrayError) as error:
             return KillRun(task=task, problem=f"{error}; see {stage.folder}")
 

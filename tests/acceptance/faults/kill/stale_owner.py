@@ -5,6 +5,7 @@ import signal
 import attrs
 
 from tests.acceptance.faults.children import wait_for
+from tests.acceptance.faults.crew import Crew
 from tests.acceptance.faults.kill.failpoint import RELAY
 from tests.acceptance.faults.kill.play import (
     PATIENCE_SECONDS,
@@ -46,8 +47,8 @@ def pause(task: Task) -> StaleRun:
     stage = task.stage()
     with stage.built():
         try:
-            with Play(stage, failpoint) as play:
-                return _pause(task, play)
+            with Crew(stage.log) as crew:
+                return _pause(task, Play(stage, failpoint, crew))
         except (TimeoutError, AstrayError) as error:
             return StaleRun(task=task, problem=f"{error}; see {stage.folder}")
 
