@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
@@ -18,7 +19,10 @@ from tests.acceptance.faults.broker.journal import Copy
 from tests.acceptance.faults.children import Child
 from tests.acceptance.faults.crew import Crew
 from tests.acceptance.faults.diary import Note
+from tests.acceptance.faults.kill.run import longest_recovery
 from tests.acceptance.faults.lateness import Journey, journeys, waited_without_need
+from tests.acceptance.faults.rows import UnsentRow
+from tests.acceptance.faults.rules import broken_rules
 from tests.acceptance.faults.stage import Stage
 from tests.acceptance.faults.verdict import judge, unexcused
 from tests.acceptance.tally import tally
@@ -105,12 +109,67 @@ def test_a_copy_after_an_unknown_outcome_is_excused_but_not_one_more() -> None:
     assert unexcused(copies, [a_note("unconfirmed", "e2", at=0.5)], killed=()) == copies[1:]
 
 
+def test_an_unknown_outcome_excuses_no_copy_after_a_confirmed_one() -> None:
+    first, second, third = (a_copy("e1", at=at) for at in (1.0, 2.0, 3.0))
+
+    assert unexcused([first, second], [a_note("unconfirmed", "e1", at=2.5)], killed=()) == [second]
+    assert unexcused([first, second, third], [a_note("unconfirmed", "e1", at=1.5)], killed=()) == [
+        third
+    ]
+
+
+def test_a_copy_that_comes_after_its_sender_lost_patience_is_excused() -> None:
+    copies = [a_copy("e1", at=2.0), a_copy("e1", at=3.0)]
+
+    assert unexcused(copies, [a_note("unconfirmed", "e1", at=1.0)], killed=()) == []
+
+
 def test_a_copy_is_excused_when_the_first_sender_died_and_its_lease_is_over() -> None:
     notes = [a_note("claimed", "e1", at=0.5, until=2.0)]
 
     first, second = a_copy("e1", at=1.0), a_copy("e1", sender=ANOTHER, at=2.5)
     assert unexcused([first, second], notes, killed=[RELAY]) == []
     assert unexcused([first, second], notes, killed=[ANOTHER]) == [second]
+
+
+def a_recovery(*unsent: UnsentRow, **replayed_at: float) -> float:
+    """Of rows whose process died at 10, under leases of a second."""
+    arrived = [a_copy(row.message_id, of=row.aggregate_id, at=15.0) for row in unsent]
+    return longest_recovery(
+        unsent, arrived, ready_at=10.0, leases_over_at=11.0, replayed_at=replayed_at
+    )
+
+
+def test_recovery_begins_when_somebody_could_take_the_row() -> None:
+    assert a_recovery(UnsentRow("e1", "a", 9.0, is_owned=False)) == 5.0
+    assert a_recovery(UnsentRow("e1", "a", 10.5, is_owned=True)) == 4.5
+
+
+def test_a_row_that_is_due_later_than_any_lease_has_no_excuse() -> None:
+    assert a_recovery(UnsentRow("e1", "a", 14.0, is_owned=True)) == 4.0
+
+
+def test_what_is_dead_in_another_aggregate_delays_no_recovery() -> None:
+    row = UnsentRow("e1", "a", 9.0, is_owned=False)
+
+    assert (a_recovery(row, a=14.0), a_recovery(row, b=14.0)) == (1.0, 5.0)
+
+
+@pytest.mark.parametrize(
+    "figures",
+    [
+        {"kill": {"sqlite": {"recovery_max_s": 1.3, "recovery_allowed_s": 1.2}}},
+        {"contention": {"sqlite": {"duplicates": 1, "two_relays_hot_1_vs_one": 1.0}}},
+        {"contention": {"sqlite": {"duplicates": 0, "two_relays_hot_1_vs_one": 0.4}}},
+        {"eager_ordered": {"duplicates_outside_window": 1}},
+        {"eager_ordered": {"waited_for_grace": 1}},
+        {"outage": {"rows": 1000, "sent_after": 999}},
+        {"restart": {"rocketmq": {"problems": ["restart rocketmq: nobody came"]}}},
+        {"stale_owner": {"writes_refused": 0}},
+    ],
+)
+def test_a_figure_that_breaks_a_promise_is_told(figures: dict[str, Any]) -> None:
+    assert len(broken_rules(figures)) == 1
 
 
 def test_what_was_late_without_trouble_has_waited_without_need() -> None:

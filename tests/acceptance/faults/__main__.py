@@ -58,6 +58,7 @@ def main() -> int:
         parser.error(f"no part is called {', '.join(sorted(unknown))}")
     for service in services():
         service.start()
+    _REPORT.unlink(missing_ok=True)  # a run that breaks off leaves no figures of an older one
     report: Figures = {}
     for name in arguments.parts or _PARTS:
         started = time.monotonic()

@@ -144,7 +144,7 @@ class _Crowd:
         )
 
     def _figures(self, problems: list[str]) -> Contention:
-        verdict, arrived = judge(self.stage, self._journal), copies(self._journal)
+        verdict, arrived = judge(self.stage, self.stage.journal), copies(self.stage.journal)
         notes = [one for one in self.stage.diary.read() if one.what == "counted"]
         return Contention(
             events=verdict.events,
@@ -158,10 +158,6 @@ class _Crowd:
             lost_races=sum(json.loads(one.text)["lost_races"] for one in notes),
             events_per_second=_rate(arrived),
         )
-
-    @property
-    def _journal(self) -> Path:
-        return self.stage.folder.parent / f"{self.stage.name}.jsonl"
 
 
 def _rate(arrived: Sequence[Copy]) -> float:

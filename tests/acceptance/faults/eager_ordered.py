@@ -91,7 +91,7 @@ class EagerOrdered:
         events: Committed.
         overtaken: First copies that came after a later event of their aggregate.
         lost: Committed, and never seen by the broker.
-        duplicates: Further copies that an unknown outcome does not excuse.
+        duplicates_outside_window: Further copies that an unknown outcome does not excuse.
         errors: Errors that a process logged or ended by, or that reached a caller of ``commit``.
         problems: What these were, as far as they are not in the log.
         waited_for_grace: Arrived later than grace though nothing has hindered them.
@@ -106,7 +106,7 @@ class EagerOrdered:
     events: int
     overtaken: int
     lost: int
-    duplicates: int
+    duplicates_outside_window: int
     errors: int
     problems: list[str]
     waited_for_grace: int
@@ -142,7 +142,7 @@ def run(*, quick: bool, folder: Path, broker_port: int) -> dict[str, object]:
         "waited_for_grace": sum(one.waited_for_grace for one in results.values()),
         "latency_p50_ms": first.latency_p50_ms,
         "latency_p99_ms": first.latency_p99_ms,
-        "duplicates": sum(one.duplicates for one in results.values()),
+        "duplicates_outside_window": sum(one.duplicates_outside_window for one in results.values()),
         "errors": sum(one.errors for one in results.values()),
         "variants": {name: attrs.asdict(one) for name, one in results.items()},
     }
@@ -191,9 +191,8 @@ class _Run:
         )
 
     def _figures(self, stage: Stage, problems: list[str]) -> EagerOrdered:
-        journal = self.folder / f"{stage.name}.jsonl"
-        verdict, notes = judge(stage, journal), stage.diary.read()
-        made = journeys(stage, journal)
+        verdict, notes = judge(stage, stage.journal), stage.diary.read()
+        made = journeys(stage, stage.journal)
         percentiles = statistics.quantiles([one.seconds for one in made], n=100)
         grace = _GRACE.total_seconds()
 
@@ -204,7 +203,7 @@ class _Run:
             events=verdict.events,
             overtaken=verdict.overtaken,
             lost=verdict.lost,
-            duplicates=verdict.outside_window,
+            duplicates_outside_window=verdict.outside_window,
             errors=verdict.errors + verdict.phantoms + len(problems),
             problems=problems,
             waited_for_grace=len(waited_without_need(made, notes, grace)),

@@ -78,7 +78,6 @@ class HotDrain:
             self.database, folder=self.folder, broker_port=self.broker_port, config=self.config
         )
         gate = stage.folder / "gate"
-        journal = self.folder / f"{stage.name}.jsonl"
         deadline = time.monotonic() + _PATIENCE_SECONDS
         with stage.built(), Crew(stage.log) as crew:
             self._store(stage)
@@ -91,9 +90,9 @@ class HotDrain:
             begun = time.time()
             is_drained = crew.wait_for(lambda: not stage.unsent(), deadline, "an empty outbox")
             crew.end(relays)
-            self._verdicts.append(judge(stage, journal))
+            self._verdicts.append(judge(stage, stage.journal))
             self._problems += crew.problems
-        return self.rows / (copies(journal)[-1].at - begun) if is_drained else 0.0
+        return self.rows / (copies(stage.journal)[-1].at - begun) if is_drained else 0.0
 
     def _store(self, stage: Stage) -> None:
         stage.open_accounts([_ACCOUNT], moves=self.rows)

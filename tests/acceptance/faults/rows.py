@@ -1,7 +1,6 @@
 """The rows of a run's outbox, as the one who judges and the operator see them."""
 
 import contextlib
-import datetime as dt
 import sqlite3
 import time
 from collections.abc import Sequence
@@ -11,7 +10,7 @@ import attrs
 import sqlalchemy as sa
 
 from pragmatic_ddd_sqlalchemy import SqlAlchemyOutboxStore
-from tests.acceptance.faults.stage import Stage
+from tests.acceptance.faults.stage import Stage, seconds_of
 
 _UNSENT = ("PENDING", "PROCESSING")
 
@@ -40,12 +39,13 @@ class Rows:
     Attributes:
         engine: One that does not pool.
         outbox: The table.
-        replayed_at: When dead letters were replayed last, in seconds of the wall clock.
+        replayed_at: When dead letters were replayed last, by aggregate, in seconds of the wall
+            clock.
     """
 
     engine: sa.Engine
     outbox: sa.Table
-    replayed_at: float = attrs.field(default=0.0, init=False)
+    replayed_at: dict[str, float] = attrs.field(factory=dict, init=False)
 
     @classmethod
     def of(cls, stage: Stage) -> Self:
@@ -61,20 +61,22 @@ class Rows:
         )
         with self.engine.connect() as connection:
             return [
-                UnsentRow(message_id, aggregate_id, _seconds(due_at), token is not None)
+                UnsentRow(message_id, aggregate_id, seconds_of(due_at), token is not None)
                 for message_id, aggregate_id, due_at, token in connection.execute(query)
             ]
 
     def all_are_sent(self) -> bool:
         """Say whether nothing is left to send; as the operator, replay what is FAILED."""
         outbox = self.outbox.c
-        query = sa.select(outbox.status, outbox.message_id).where(outbox.status != "SENT")
+        query = sa.select(outbox.status, outbox.message_id, outbox.aggregate_id).where(
+            outbox.status != "SENT"
+        )
         with self.engine.connect() as connection:
             left = connection.execute(query).all()
-        failed = [message_id for status, message_id in left if status == "FAILED"]
+        failed = {row.message_id: row.aggregate_id for row in left if row.status == "FAILED"}
         if failed:
-            SqlAlchemyOutboxStore(self.engine, self.outbox).replay(failed)
-            self.replayed_at = time.time()
+            SqlAlchemyOutboxStore(self.engine, self.outbox).replay(list(failed))
+            self.replayed_at.update(dict.fromkeys(failed.values(), time.time()))
         return not left
 
     def may_be_written(self) -> bool:
@@ -99,8 +101,3 @@ class Rows:
         query = sa.select(outbox.message_id, *changeable).where(outbox.message_id.in_(message_ids))
         with self.engine.connect() as connection:
             return {row[0]: tuple(row[1:]) for row in connection.execute(query)}
-
-
-def _seconds(value: dt.datetime) -> float:
-    """Return a time of the database, which is in UTC, in seconds of the wall clock."""
-    return (value if value.tzinfo else value.replace(tzinfo=dt.UTC)).timestamp()

@@ -70,6 +70,11 @@ class Stage:
     def log(self) -> Path:
         return self.folder / "processes.log"
 
+    @property
+    def journal(self) -> Path:
+        """The broker's, of the topic."""
+        return self.folder.parent / f"{self.name}.jsonl"
+
     def tables(self) -> tuple[sa.Table, sa.Table]:
         """Return the tables of the accounts and of the outbox, in one new ``MetaData``."""
         metadata = sa.MetaData()

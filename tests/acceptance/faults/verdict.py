@@ -1,6 +1,6 @@
 """What reached the broker against what was committed."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -70,9 +70,13 @@ def unexcused(arrived: Sequence[Copy], notes: Sequence[Note], killed: Sequence[i
 
     A copy is excused where the outcome of the one before it was unknown to its sender, or where
     one of the two senders was out of its lease: it had been killed or stopped, or a result of
-    its was refused, and what it had claimed was over when the copy came.
+    its was refused, and what it had claimed was over when the copy came. An unknown outcome
+    excuses one copy.
     """
-    unknown = {(note.process, one) for note in notes for one in _about(note, "unconfirmed")}
+    unknown: dict[tuple[int, str], list[float]] = defaultdict(list)
+    for note in notes:
+        for event_id in _about(note, "unconfirmed"):
+            unknown[note.process, event_id].append(note.at)
     late = {note.process for note in notes if note.what == "lost_lease"} | set(killed)
     claims: dict[tuple[int, str], list[Note]] = defaultdict(list)
     for note in notes:
@@ -84,15 +88,22 @@ def unexcused(arrived: Sequence[Copy], notes: Sequence[Note], killed: Sequence[i
         until = [one.until for one in held if one.at <= sent.at]
         return sent.sender in late and bool(until) and until[-1] <= now
 
+    def is_unknown(sent: Copy, now: float) -> bool:
+        # A copy may come after its sender has lost patience: so they are counted, not paired.
+        sender = (sent.sender, sent.event_id)
+        return sum(at <= now for at in unknown[sender]) >= copies_of[sender]
+
     before: dict[str, Copy] = {}
+    copies_of: Counter[tuple[int, str]] = Counter()
     found = []
     for copy in arrived:
         first = before.get(copy.event_id)
-        before[copy.event_id] = copy
-        if first is None or (first.sender, first.event_id) in unknown:
-            continue
-        if not any(was_late(one, copy.at) for one in (first, copy)):
+        if first is not None and not (
+            is_unknown(first, copy.at) or any(was_late(one, copy.at) for one in (first, copy))
+        ):
             found.append(copy)
+        before[copy.event_id] = copy
+        copies_of[copy.sender, copy.event_id] += 1
     return found
 
 

@@ -10,7 +10,6 @@ from typing import Self
 
 import attrs
 
-from tests.acceptance.faults.broker.journal import Copy, copies
 from tests.acceptance.faults.broker.server import Conduct
 
 
@@ -51,12 +50,6 @@ class BrokerProcess:
         self._process.kill()
         self._process.wait()
         self._process = None
-
-    def journal(self, topic: str) -> Path:
-        return self.folder / f"{topic}.jsonl"
-
-    def copies(self, topic: str) -> list[Copy]:
-        return copies(self.journal(topic))
 
     def __enter__(self) -> Self:
         self.start()

@@ -62,6 +62,7 @@ def run_pauses(*, quick: bool, folder: Path, broker_port: int) -> dict[str, Any]
         "failpoints": len(points),
         "runs": len(runs),
         "lost": sum(one.lost for one in verdicts),
+        "phantoms": sum(one.phantoms for one in verdicts),
         "overtaken": sum(one.overtaken for one in verdicts),
         "duplicates_outside_window": sum(one.outside_window for one in verdicts),
         "problems": sum(bool(one.problem) for one in runs),

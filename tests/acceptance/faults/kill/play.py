@@ -1,9 +1,11 @@
 """The processes around one failpoint: who is hit there, and who goes on."""
 
+import contextlib
 import datetime as dt
 import signal
 from collections import defaultdict
 from pathlib import Path
+from typing import NoReturn
 
 import attrs
 
@@ -97,10 +99,6 @@ class Play:
     def __attrs_post_init__(self) -> None:
         self.rows = Rows.of(self.stage)
 
-    @property
-    def journal(self) -> Path:
-        return self.stage.folder.parent / f"{self.stage.name}.jsonl"
-
     def behave(self, conduct: Conduct) -> None:
         """Have the broker behave like that from now on."""
         instruct(self.stage.broker_port, self.stage.name, conduct)
@@ -119,7 +117,7 @@ class Play:
         self.start_writer(scenario.transactions, None if is_relay else trap)
         if scenario.stops_relay:
             wait_for(
-                lambda: bool(copies(self.journal)) or self.relay.has_ended(),
+                lambda: bool(copies(self.stage.journal)) or self.relay.has_ended(),
                 PATIENCE_SECONDS,
                 "the first copy",
             )
@@ -164,12 +162,24 @@ class Play:
         if self.relay.end():
             raise AstrayError(f"the relay ended by {self.relay.status}")
 
+    def raise_for_end_of(self, victim: Child) -> NoReturn:
+        """Tell a process that was done too early from one that has failed.
+
+        Raises:
+            UnreachedError: It has ended well.
+            AstrayError: It has not.
+        """
+        if victim.status == 0:
+            raise UnreachedError(f"the {victim.name} was done; see {self.stage.folder}")
+        raise AstrayError(f"the {victim.name} ended by {victim.status}")
+
     def judge(self, victim: Child) -> Verdict:
-        return judge(self.stage, self.journal, killed=[victim.pid])
+        return judge(self.stage, self.stage.journal, killed=[victim.pid])
 
     def was_applied(self, events: int) -> bool:
         """Say whether the consumer, which drops by id, applied each event once and in order."""
-        wait_for(lambda: self._applied.read_text().count("\n") >= events, 5.0, "the consumer")
+        with contextlib.suppress(TimeoutError):  # what is missing is seen below
+            wait_for(lambda: self._applied.read_text().count("\n") >= events, 5.0, "the consumer")
         places: dict[str, list[tuple[int, int]]] = defaultdict(list)
         for line in self._applied.read_text().splitlines():
             account, version, index = line.split()

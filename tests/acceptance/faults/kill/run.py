@@ -2,21 +2,21 @@
 
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import attrs
 
-from tests.acceptance.faults.broker.journal import copies
+from tests.acceptance.faults.broker.journal import Copy, copies
 from tests.acceptance.faults.broker.server import Conduct
 from tests.acceptance.faults.crew import Crew
 from tests.acceptance.faults.kill.failpoint import RELAY
 from tests.acceptance.faults.kill.play import (
+    LEASE,
     PATIENCE_SECONDS,
     POLL,
     AstrayError,
     Play,
     Task,
-    UnreachedError,
 )
 from tests.acceptance.faults.kill.scenario import EAGER_REJECTED, RELAY_REJECTED
 from tests.acceptance.faults.rows import UnsentRow
@@ -60,22 +60,74 @@ def kill(task: Task) -> KillRun:
 def _kill(task: Task, play: Play) -> KillRun:
     victim = play.start_both(task.trap(signal.SIGKILL))
     if victim.wait(PATIENCE_SECONDS) != -signal.SIGKILL:
-        raise UnreachedError(f"the process ended by {victim.status}; see {play.stage.folder}")
-    died_at = time.time()
+        play.raise_for_end_of(victim)
+    ready_at = time.time()
     unsent = play.rows.unsent()
+    leases_over_at = time.time() + LEASE.total_seconds()
     play.behave(Conduct())  # a slow broker would count as a slow recovery
     if task.failpoint.role == RELAY:
-        died_at = max(died_at, play.start_relay())
+        ready_at = play.start_relay()
     else:
         play.start_writer(task.failpoint.scenario.accounts)
-    play.run_to_the_end()
+    stuck = _what_is_stuck(play)
     verdict = play.judge(victim)
+    recovery = longest_recovery(
+        unsent,
+        copies(play.stage.journal),
+        ready_at=ready_at,
+        leases_over_at=leases_over_at,
+        replayed_at=play.rows.replayed_at,
+    )
     return KillRun(
         task=task,
         verdict=verdict,
-        recovery_seconds=_recovery(play, unsent, died_at),
-        problem=_problem(task, play, verdict),
+        recovery_seconds=recovery,
+        problem=stuck or _problem(task, play, verdict),
     )
+
+
+def longest_recovery(
+    unsent: Sequence[UnsentRow],
+    arrived: Sequence[Copy],
+    *,
+    ready_at: float,
+    leases_over_at: float,
+    replayed_at: Mapping[str, float],
+) -> float:
+    """Return the longest time from when a row could be had until its last copy arrived.
+
+    It could be had when its process had died (and the relay was there again), its lease and
+    those of its elders were over, and the operator had replayed what was dead of its aggregate.
+
+    Args:
+        unsent: The rows that waited when the process had died.
+        arrived: All copies.
+        ready_at: When somebody could take them, in seconds of the wall clock, as all times.
+        leases_over_at: When the last lease was over that could be: a later due time is no excuse.
+        replayed_at: When dead letters were replayed, by aggregate.
+    """
+    last_copy = {copy.event_id: copy.at for copy in arrived}
+    free_at: dict[str, float] = {}
+    longest = 0.0
+    for row in unsent:
+        free_at[row.aggregate_id] = max(
+            min(row.due_at, leases_over_at),
+            ready_at,
+            replayed_at.get(row.aggregate_id, 0.0),
+            free_at.get(row.aggregate_id, 0.0),
+        )
+        if row.message_id in last_copy:
+            longest = max(longest, last_copy[row.message_id] - free_at[row.aggregate_id])
+    return longest
+
+
+def _what_is_stuck(play: Play) -> str:
+    """Run to the end; say what does not come to it. What is lost by then must be counted, too."""
+    try:
+        play.run_to_the_end()
+    except (TimeoutError, AstrayError) as error:
+        return f"{error}; see {play.stage.folder}"
+    return ""
 
 
 def _problem(task: Task, play: Play, verdict: Verdict) -> str:
@@ -85,21 +137,3 @@ def _problem(task: Task, play: Play, verdict: Verdict) -> str:
     if not play.was_applied(verdict.events):
         return f"the consumer has not applied each event once, in order; see {play.stage.folder}"
     return ""
-
-
-def _recovery(play: Play, unsent: Sequence[UnsentRow], died_at: float) -> float:
-    """Return the longest time from when a row could be had until its last copy arrived.
-
-    It could be had when its process had died (and the relay was there again), its lease and
-    those of its elders were over, and the operator had replayed what was dead.
-    """
-    last_copy = {copy.event_id: copy.at for copy in copies(play.journal)}
-    free_at: dict[str, float] = {}
-    longest = 0.0
-    for row in unsent:
-        free_at[row.aggregate_id] = max(
-            row.due_at, died_at, play.rows.replayed_at, free_at.get(row.aggregate_id, 0.0)
-        )
-        if row.message_id in last_copy:
-            longest = max(longest, last_copy[row.message_id] - free_at[row.aggregate_id])
-    return longest

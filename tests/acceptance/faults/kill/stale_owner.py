@@ -59,7 +59,7 @@ def _pause(task: Task, play: Play) -> StaleRun:
         lambda: victim.has_ended() or victim.has_stopped(), PATIENCE_SECONDS, "the process to stop"
     )
     if victim.status is not None:
-        raise UnreachedError(f"the process ended by {victim.status}; see {play.stage.folder}")
+        play.raise_for_end_of(victim)
     if not play.rows.may_be_written():
         # Another of its threads has a transaction open: nobody takes over what nobody can write.
         raise UnreachedError("it stands still while it keeps the SQLite file locked")

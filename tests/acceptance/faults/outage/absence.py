@@ -130,7 +130,7 @@ def absence(database: str, *, folder: Path, seconds: float, silent: bool) -> Fig
             figures["rows"] = sum(by_status.values())
             figures["failed_by_outage"] = by_status.get("FAILED", 0)
             figures["sent_after"] = by_status.get("SENT", 0)
-            figures.add_verdict(judge(stage, journey.journal))
+            figures.add_verdict(judge(stage, stage.journal))
     figures.expect("rows", ROWS)
     figures.expect("sent_after", ROWS)
     figures.expect_at_most("failed_by_outage", 0)

@@ -7,7 +7,6 @@ relay, eager publisher and broker health, by the same step.
 import datetime as dt
 import logging
 from collections.abc import Callable
-from pathlib import Path
 
 import attrs
 import sqlalchemy as sa
@@ -213,10 +212,6 @@ class Journey:
     def warnings(self) -> int:
         """How many warnings and errors were logged."""
         return self._warnings.count
-
-    @property
-    def journal(self) -> Path:
-        return self.stage.folder.parent / f"{self.stage.name}.jsonl"
 
     def by_status(self) -> dict[str, int]:
         status = self.store.table.c.status

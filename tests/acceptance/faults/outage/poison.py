@@ -105,7 +105,7 @@ def poison(database: str, *, folder: Path, flapping: bool) -> Figures:
             journey.run()
             _look_at(journey, figures, flapping=flapping)
             blocked = len(_TROUBLES) * (_EVENTS - _POISON_PLACE)
-            figures.add_verdict(judge(stage, journey.journal), kept_back=blocked)
+            figures.add_verdict(judge(stage, stage.journal), kept_back=blocked)
     return figures
 
 

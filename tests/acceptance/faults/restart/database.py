@@ -16,7 +16,7 @@ from tests.acceptance.faults.figures import Figures
 from tests.acceptance.faults.restart.own_service import OwnService
 from tests.acceptance.faults.restart.steady_writer import SteadyWriter
 from tests.acceptance.faults.rows import Rows
-from tests.acceptance.faults.stage import ShortLeases, Stage
+from tests.acceptance.faults.stage import ShortLeases, Stage, seconds_of
 from tests.acceptance.faults.verdict import judge
 
 _LEASE = dt.timedelta(seconds=2)
@@ -71,7 +71,7 @@ def restarted(
             crew.start(name, SteadyWriter(stage=stage, accounts=accounts, eager=name == "eager"))
             for name, accounts in _ACCOUNTS.items()
         ]
-        story = _Story(stage, server, figures, folder / f"{stage.name}.jsonl")
+        story = _Story(stage, server, figures)
         try:
             story.wait_for_copies(_COPIES_BETWEEN)
             for absence in absences:
@@ -95,7 +95,6 @@ class _Story:
     stage: Stage
     server: OwnService
     figures: Figures
-    journal: Path
     _rows: Rows = attrs.field(init=False)
     _waiting: list[tuple[float, list[str]]] = attrs.field(factory=list, init=False)
     _went_on: list[float] = attrs.field(factory=list, init=False)
@@ -119,9 +118,9 @@ class _Story:
 
     def wait_for_copies(self, count: int) -> None:
         """Wait until the broker has got that many more."""
-        reached = len(copies(self.journal)) + count
+        reached = len(copies(self.stage.journal)) + count
         wait_for(
-            lambda: len(copies(self.journal)) >= reached,
+            lambda: len(copies(self.stage.journal)) >= reached,
             _PATIENCE_SECONDS,
             f"the writers and the relay to get on ({reached} copies)",
         )
@@ -132,7 +131,7 @@ class _Story:
     def look_back(self) -> None:
         """Judge everything; the processes have ended."""
         figures = self.figures
-        figures.add_verdict(judge(self.stage, self.journal))
+        figures.add_verdict(judge(self.stage, self.stage.journal))
         diary = self.stage.diary
         for name in ("acknowledged", "retries", "commits_of_unknown_outcome"):
             figures[name] = diary.counts(name)
@@ -149,9 +148,9 @@ class _Story:
 
     def _go_on(self, back_at: float) -> None:
         self._waiting.append((back_at, [row.message_id for row in self._rows.unsent()]))
-        before = len(copies(self.journal))
+        before = len(copies(self.stage.journal))
         self.wait_for_copies(_COPIES_BETWEEN)
-        self._went_on.append(copies(self.journal)[before].at - back_at)
+        self._went_on.append(copies(self.stage.journal)[before].at - back_at)
 
     def _recovery(self) -> float:
         """Return the longest time from when the database was back until a row of then was sent."""
@@ -163,7 +162,7 @@ class _Story:
         for back_at, message_ids in self._waiting:
             for message_id in message_ids:
                 if (at := sent_at.get(message_id)) is not None:
-                    longest = max(longest, _seconds(at) - back_at)
+                    longest = max(longest, seconds_of(at) - back_at)
         return round(longest, 2)
 
     def _count(self, status: str) -> int:
@@ -177,8 +176,3 @@ class _Story:
             connection.execute(sa.text("SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE"))
             name = connection.execute(sa.text("SELECT current_database()")).scalar_one()
             connection.execute(sa.text(f'ALTER DATABASE "{name}" {change}'))
-
-
-def _seconds(value: dt.datetime) -> float:
-    """Return a time of the database, which is in UTC, in seconds of the wall clock."""
-    return (value if value.tzinfo else value.replace(tzinfo=dt.UTC)).timestamp()
