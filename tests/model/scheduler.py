@@ -25,10 +25,6 @@ class CrashedError(SystemExit):
     """The process of this thread is dead: nothing of it has effect any more."""
 
 
-class NeverAtRestError(AssertionError):
-    """Threads went on and on although no time passed."""
-
-
 class Task(threading.Thread):
     """One thread of a simulated process; it answers as a thread, by the model's clock.
 

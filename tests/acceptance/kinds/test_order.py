@@ -31,10 +31,6 @@ def _drain(relay: OutboxRelay) -> None:
         pass
 
 
-def _of(names: list[str], delivered: list[str]) -> list[str]:
-    return [name for name in delivered if name in names]
-
-
 @pytest.mark.parametrize("step", [fails(), rejects()], ids=["once", "for good"])
 def test_a_failed_event_holds_up_its_own_aggregate_and_no_other(
     virtual: VirtualTime, step: Step
