@@ -3,6 +3,7 @@
 import argparse
 import json
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -56,6 +57,8 @@ def main() -> int:
     unknown = set(arguments.parts) - _PARTS.keys()
     if unknown:
         parser.error(f"no part is called {', '.join(sorted(unknown))}")
+    # As Ctrl-C does: what was started is ended, children and broker alike.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
     for service in services():
         service.start()
     _REPORT.unlink(missing_ok=True)  # a run that breaks off leaves no figures of an older one
