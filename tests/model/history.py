@@ -148,6 +148,7 @@ class History:
     def _is_excused(self, claimed: ClaimedMessage, earlier: list[Copy], now: float) -> bool:
         """Whether an outcome was unknown, or one of the senders was out of its lease."""
         if claimed.message.message_id in self._unknown:
+            self._unknown.remove(claimed.message.message_id)  # it excuses one copy
             return True
         if claimed.deadline <= now:
             return True

@@ -214,10 +214,12 @@ class Process:
             self.pause("send", held=True)
         error = error_of(fate, message)
         if fate in _DELIVERED:
-            for _ in range(1 + (fate is Fate.DOUBLED)):
+            world.history.arrive(message, claimed, world.clock.monotonic())
+            if fate is Fate.DOUBLED:
+                world.history.lose_answer(message)
                 world.history.arrive(message, claimed, world.clock.monotonic())
-                if error is not None or fate in (Fate.NO_RECEIPT, Fate.DOUBLED):
-                    world.history.lose_answer(message)
+            if error is not None or fate is Fate.NO_RECEIPT:
+                world.history.lose_answer(message)
             self.pause("after send", held=fate is Fate.LATE_ANSWER)
         if fate is Fate.NO_RECEIPT or error is not None:
             self._note_failure(fate, message)
