@@ -54,6 +54,9 @@ class Crew:
 
     def end(self, children: list[Child]) -> None:
         """Ask them to end, and wait for it."""
+        self.problems += [
+            f"{child.name} has ended by itself" for child in children if child.has_ended()
+        ]
         for child in children:
             child.send(signal.SIGTERM)
         for child in children:
