@@ -81,7 +81,7 @@ def run(database: str, *, quick: bool, folder: Path, broker_port: int) -> dict[s
     )
     drain = HotDrain(
         database=database,
-        rows=1_500 if quick else 6_000,
+        rows=1_000 if quick else 6_000,
         config=_CONFIG,
         folder=folder,
         broker_port=broker_port,
