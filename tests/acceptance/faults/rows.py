@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import attrs
 import sqlalchemy as sa
+from sqlalchemy.exc import OperationalError
 
 from pragmatic_ddd_sqlalchemy import SqlAlchemyOutboxStore
 from tests.acceptance.faults.stage import Stage, seconds_of
@@ -80,15 +81,21 @@ class Rows:
         return not left
 
     def may_be_written(self) -> bool:
-        """Say whether nobody keeps the whole database locked, as on SQLite a writer does."""
-        if self.engine.dialect.name != "sqlite":
-            return True
-        file = str(self.engine.url.database)
-        with contextlib.closing(sqlite3.connect(file, timeout=0.3, isolation_level=None)) as other:
-            try:
-                other.execute("BEGIN IMMEDIATE")
-            except sqlite3.OperationalError:
-                return False
+        """Say whether nobody keeps an unsent row locked, or on SQLite the whole file."""
+        if self.engine.dialect.name == "sqlite":
+            return self._file_may_be_written()
+        patience = {
+            "postgresql": "SET LOCAL lock_timeout = '1s'",
+            "mysql": "SET innodb_lock_wait_timeout = 1",
+        }
+        outbox = self.outbox.c
+        rows = sa.select(outbox.id).where(outbox.status.in_(_UNSENT)).with_for_update()
+        try:
+            with self.engine.connect() as connection:
+                connection.exec_driver_sql(patience[connection.dialect.name])
+                connection.execute(rows)
+        except OperationalError:
+            return False
         return True
 
     def states(self, message_ids: Sequence[str]) -> dict[str, tuple[Any, ...]]:
@@ -101,3 +108,12 @@ class Rows:
         query = sa.select(outbox.message_id, *changeable).where(outbox.message_id.in_(message_ids))
         with self.engine.connect() as connection:
             return {row[0]: tuple(row[1:]) for row in connection.execute(query)}
+
+    def _file_may_be_written(self) -> bool:
+        file = str(self.engine.url.database)
+        with contextlib.closing(sqlite3.connect(file, timeout=0.3, isolation_level=None)) as other:
+            try:
+                other.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError:
+                return False
+        return True

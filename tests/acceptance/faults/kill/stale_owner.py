@@ -62,7 +62,7 @@ def _pause(task: Task, play: Play) -> StaleRun:
         play.raise_for_end_of(victim)
     if not play.rows.may_be_written():
         # Another of its threads has a transaction open: nobody takes over what nobody can write.
-        raise UnreachedError("it stands still while it keeps the SQLite file locked")
+        raise UnreachedError("it stands still while it keeps rows locked")
     owned = [row.message_id for row in play.rows.unsent() if row.is_owned]
     if task.failpoint.role == RELAY:
         play.start_relay()
