@@ -147,9 +147,16 @@ class _Story:
         figures.expect_at_most("errors_logged", most)
 
     def _go_on(self, back_at: float) -> None:
-        self._waiting.append((back_at, [row.message_id for row in self._rows.unsent()]))
+        waiting = {row.message_id for row in self._rows.unsent()}
+        self._waiting.append((back_at, sorted(waiting)))
         before = len(copies(self.stage.journal))
         self.wait_for_copies(_COPIES_BETWEEN)
+        # What is still on its way would count the next absence as its own.
+        wait_for(
+            lambda: not waiting & {row.message_id for row in self._rows.unsent()},
+            _PATIENCE_SECONDS,
+            "what was unsent when the database came back",
+        )
         self._went_on.append(copies(self.stage.journal)[before].at - back_at)
 
     def _recovery(self) -> float:
