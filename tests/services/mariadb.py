@@ -29,6 +29,8 @@ class MariaDb:
         self._folder = STATE / self.name
         self._data = self._folder / "data"
         self._set_up = self._folder / "set_up.sql"
+        # Its own: a server that starts deletes the temporary tables of others there.
+        self._temporary = self._folder / "tmp"
 
     @property
     def url(self) -> str:
@@ -45,12 +47,14 @@ class MariaDb:
     def prepare(self) -> None:
         make_whole(self._data, self._create)
         self._set_up.write_text(_SET_UP)
+        self._temporary.mkdir(exist_ok=True)
 
     def command(self) -> Sequence[str]:
         return [
             program.path("mariadbd"),
             "--no-defaults",
             f"--datadir={self._data}",
+            f"--tmpdir={self._temporary}",
             f"--bind-address={HOST}",
             f"--port={self._port.number}",
             "--socket=mariadb.sock",  # within the data, so that a long path does not matter
