@@ -3,7 +3,8 @@
 import datetime as dt
 from bisect import insort
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 
 import attrs
 
@@ -70,14 +71,17 @@ class OutboxRows:
         due = [row for row in self.unsent() if row.is_open and row.due_at <= now]
         return sorted(due, key=lambda row: (row.due_at, row.id))
 
-    def takeable(self, wanted: Iterable[OutboxRow], limit: int) -> list[OutboxRow]:
+    def takeable(
+        self, wanted: Iterable[OutboxRow], limit: int, confirmed_token: str | None = None
+    ) -> list[OutboxRow]:
         """Return those of the wanted rows that can overtake none, at most ``limit``.
 
         A row is taken only right after all older unsent rows of its aggregate, none of which
-        hides it. A row whose lease has lapsed is taken alone.
+        hides it. A row whose lease has lapsed is taken alone. Rows with the confirmed token count
+        as SENT.
         """
         taken: list[OutboxRow] = []
-        places: dict[tuple[str, str], int] = {}
+        places = _Places(self._unsent, confirmed_token)
         passed_over: set[OutboxRow] = set()
         for row in wanted:
             if not self._is_next(row, places):
@@ -94,21 +98,49 @@ class OutboxRows:
         self,
         row: OutboxRow,
         passed_over: set[OutboxRow],
-        places: dict[tuple[str, str], int],
+        places: "_Places",
         taken: list[OutboxRow],
     ) -> None:
         """Take a row, and those after it that were met before it: they were due earlier."""
         lane = self._unsent[row.message.aggregate]
-        for each in lane[places.get(row.message.aggregate, 0) :]:
+        for each in lane[places.next_of(row.message.aggregate) :]:
             was_met = each is row or each in passed_over
             has_lapsed = each.claim_token is not None  # it comes alone
             if not was_met or has_lapsed or not self._is_next(each, places):
                 break
             taken.append(each)
-            places[row.message.aggregate] = places.get(row.message.aggregate, 0) + 1
+            places.advance(row.message.aggregate)
 
-    def _is_next(self, row: OutboxRow, places: dict[tuple[str, str], int]) -> bool:
+    def _is_next(self, row: OutboxRow, places: "_Places") -> bool:
         lane = self._unsent[row.message.aggregate]
-        place = places.get(row.message.aggregate, 0)
-        is_hidden = place > 0 and lane[0].is_hindered
+        place, first = places.next_of(row.message.aggregate), places.first_of(row.message.aggregate)
+        is_hidden = place > first and lane[first].is_hindered
         return not is_hidden and place < len(lane) and lane[place] is row
+
+
+@attrs.define(eq=False)
+class _Places:
+    """How far each aggregate's unsent rows are taken, those that count as SENT apart."""
+
+    _unsent: Mapping[tuple[str, str], Sequence[OutboxRow]]
+    _confirmed_token: str | None
+    _first: dict[tuple[str, str], int] = attrs.field(factory=dict, init=False)
+    _next: dict[tuple[str, str], int] = attrs.field(factory=dict, init=False)
+
+    def first_of(self, aggregate: tuple[str, str]) -> int:
+        """Return the place of the first row that does not count as SENT."""
+        if aggregate not in self._first:
+            confirmed = takewhile(self._is_confirmed, self._unsent[aggregate])
+            self._first[aggregate] = sum(1 for _ in confirmed)
+        return self._first[aggregate]
+
+    def next_of(self, aggregate: tuple[str, str]) -> int:
+        """Return the place of the first row that is not taken."""
+        return self._next.get(aggregate, self.first_of(aggregate))
+
+    def advance(self, aggregate: tuple[str, str]) -> None:
+        """Note that the next row is taken."""
+        self._next[aggregate] = self.next_of(aggregate) + 1
+
+    def _is_confirmed(self, row: OutboxRow) -> bool:
+        return row.claim_token is not None and row.claim_token == self._confirmed_token

@@ -56,11 +56,18 @@ class InMemoryOutboxStore:
             return []
         return self.transactions.execute(lambda: self._store(messages, reservation))
 
-    def claim_pending(self, *, batch_size: int, lease: dt.timedelta) -> list[ClaimedMessage]:
+    @property
+    def settles_beside_claims(self) -> bool:
+        return False  # there is one lock
+
+    def claim_pending(
+        self, *, batch_size: int, lease: dt.timedelta, confirmed_token: str | None = None
+    ) -> list[ClaimedMessage]:
         if batch_size < 1:
             raise ValueError(f"batch_size {batch_size}: at least 1")
         with self.transactions.lock:
-            taken = self._rows.takeable(self._rows.due(self.clock.now()), batch_size)
+            due = self._rows.due(self.clock.now())
+            taken = self._rows.takeable(due, batch_size, confirmed_token)
             return self._give(taken, lease)
 
     def claim(self, ids: Sequence[int], *, lease: dt.timedelta) -> list[ClaimedMessage]:

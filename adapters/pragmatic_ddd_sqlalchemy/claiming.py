@@ -36,6 +36,9 @@ _logger = logging.getLogger(__name__)
 # A claim that has got nothing, but has put a straggler in its place or buried a row, looks again.
 _ROUNDS = 3
 
+# No row has this token, so that it may be compared with any.
+_NOBODY = ""
+
 
 @attrs.frozen
 class Claiming:
@@ -44,14 +47,21 @@ class Claiming:
     dialect: IOutboxDialect
     transactions: OwnTransactions
 
-    def claim_pending(self, batch_size: int, lease_seconds: float) -> list[ClaimedMessage]:
-        """Take due rows, the first due first; one whose owner let its lease lapse comes alone."""
+    def claim_pending(
+        self, batch_size: int, lease_seconds: float, confirmed_token: str | None
+    ) -> list[ClaimedMessage]:
+        """Take due rows, the first due first; one whose owner let its lease lapse comes alone.
+
+        Rows with the confirmed token count as SENT: their marks are under way.
+        """
+        confirmed = confirmed_token or _NOBODY
 
         def claim(connection: sa.Connection) -> tuple[list[ClaimedMessage], int]:
             started = time.monotonic()
-            rows = _lock(connection, self.dialect.statements.lock_due, {"limit": batch_size})
+            parameters = {"limit": batch_size, "confirmed": confirmed}
+            rows = _lock(connection, self.dialect.statements.lock_due, parameters)
             locked = Locked.of(_alone_if_lapsed(rows))
-            taken, buried = self._take(connection, locked, started, lease_seconds)
+            taken, buried = self._take(connection, locked, started, lease_seconds, confirmed)
             moved = buried
             if len(taken) < len(locked.rows):
                 moved += self._put_in_place(connection, locked, batch_size)
@@ -70,19 +80,30 @@ class Claiming:
         def claim(connection: sa.Connection) -> list[ClaimedMessage]:
             started = time.monotonic()
             rows = _lock(connection, self.dialect.statements.lock_ids, {"batch": batch})
-            taken, _ = self._take(connection, Locked.of(rows), started, lease_seconds)
+            taken, _ = self._take(connection, Locked.of(rows), started, lease_seconds, _NOBODY)
             return taken
 
         return self.transactions.write(claim) if ids else []
 
     def _take(
-        self, connection: sa.Connection, locked: Locked, started: float, lease_seconds: float
+        self,
+        connection: sa.Connection,
+        locked: Locked,
+        started: float,
+        lease_seconds: float,
+        confirmed: str,
     ) -> tuple[list[ClaimedMessage], int]:
         """Return what was taken, and how many rows turned out to be unreadable."""
         if not locked.rows:
             return [], 0
         token = secrets.token_hex(16)
-        rows = self.dialect.take(connection, locked, claim_token=token, lease_seconds=lease_seconds)
+        rows = self.dialect.take(
+            connection,
+            locked,
+            claim_token=token,
+            lease_seconds=lease_seconds,
+            confirmed_token=confirmed,
+        )
         # A row that has lapsed is alone.
         taken_over = any(row.lapsed for row in locked.rows)
         deadline = started + lease_seconds

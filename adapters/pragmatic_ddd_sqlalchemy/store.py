@@ -105,9 +105,15 @@ class SqlAlchemyOutboxStore:
             for message in messages
         ]
 
-    def claim_pending(self, *, batch_size: int, lease: dt.timedelta) -> list[ClaimedMessage]:
+    @property
+    def settles_beside_claims(self) -> bool:
+        return self._dialect.settles_beside_claims
+
+    def claim_pending(
+        self, *, batch_size: int, lease: dt.timedelta, confirmed_token: str | None = None
+    ) -> list[ClaimedMessage]:
         self._check_within_horizon(lease, "lease")
-        return self._claiming.claim_pending(batch_size, lease.total_seconds())
+        return self._claiming.claim_pending(batch_size, lease.total_seconds(), confirmed_token)
 
     def claim(self, ids: Sequence[int], *, lease: dt.timedelta) -> list[ClaimedMessage]:
         self._check_within_horizon(lease, "lease")

@@ -41,6 +41,11 @@ class IOutboxStore(Protocol):
     returns. Results are fenced: a row changes only for the claim token that owns it.
     """
 
+    @property
+    @abstractmethod
+    def settles_beside_claims(self) -> bool:
+        """Whether it gains time to write results in one thread while another one claims."""
+
     @abstractmethod
     def store(
         self, messages: Sequence[OutboxMessage], *, reservation: Reservation | None = None
@@ -64,7 +69,9 @@ class IOutboxStore(Protocol):
         """
 
     @abstractmethod
-    def claim_pending(self, *, batch_size: int, lease: dt.timedelta) -> list[ClaimedMessage]:
+    def claim_pending(
+        self, *, batch_size: int, lease: dt.timedelta, confirmed_token: str | None = None
+    ) -> list[ClaimedMessage]:
         """Take due messages, oldest due first, without breaking the order of any aggregate.
 
         No message is ever held by two callers. One is not taken while an older unsent
@@ -74,6 +81,9 @@ class IOutboxStore(Protocol):
         Args:
             batch_size: Most messages to take, at least 1.
             lease: For how long; then they may be claimed by anybody.
+            confirmed_token: Claim token of the caller's former claim, if the broker has confirmed
+                every message of it and their marks are still being written: they hold back none
+                of their successors.
 
         Returns:
             What was taken, each aggregate's messages in order; empty where nothing can be.

@@ -58,15 +58,23 @@ class WatchedStore(IOutboxStore):
     life: Life
     holdings: Holdings
 
+    @property
+    def settles_beside_claims(self) -> bool:
+        return self.outbox.store.settles_beside_claims
+
     def store(
         self, messages: Sequence[OutboxMessage], *, reservation: Reservation | None = None
     ) -> list[StoredMessage]:
         return self.outbox.store.store(messages, reservation=reservation)
 
-    def claim_pending(self, *, batch_size: int, lease: dt.timedelta) -> list[ClaimedMessage]:
+    def claim_pending(
+        self, *, batch_size: int, lease: dt.timedelta, confirmed_token: str | None = None
+    ) -> list[ClaimedMessage]:
         def claim() -> list[ClaimedMessage]:
             before = self.outbox.rows()
-            claimed = self.outbox.store.claim_pending(batch_size=batch_size, lease=lease)
+            claimed = self.outbox.store.claim_pending(
+                batch_size=batch_size, lease=lease, confirmed_token=confirmed_token
+            )
             self._check_claim(claimed, before)
             if not claimed:
                 self._check_nothing_was_due(before)

@@ -75,7 +75,9 @@ class Locked:
         )
 
 
-def take_parameters(locked: Locked, claim_token: str, lease_seconds: float) -> dict[str, object]:
+def take_parameters(
+    locked: Locked, claim_token: str, lease_seconds: float, confirmed_token: str
+) -> dict[str, object]:
     """Return what the statement takes that verifies and marks in one."""
     placed = zip(locked.rows, locked.places, strict=True)
     return {
@@ -83,6 +85,7 @@ def take_parameters(locked: Locked, claim_token: str, lease_seconds: float) -> d
         "aggregates": aggregates_json(locked),
         "claim_token": claim_token,
         "lease": lease_seconds,
+        "confirmed": confirmed_token,
     }
 
 

@@ -63,6 +63,7 @@ SELECT a.place, (
     SELECT p.id FROM {outbox} AS p FORCE INDEX ({unsent})
     WHERE p.unsent = 1 AND p.aggregate_type = a.aggregate_type
         AND p.aggregate_id = a.aggregate_id AND p.id < a.top
+        AND NOT p.claim_token <=> :confirmed
         AND p.id NOT IN (
             SELECT m.id FROM JSON_TABLE(:batch, '$[*]' COLUMNS (id BIGINT PATH '$')) AS m)
     ORDER BY p.id LIMIT 1
@@ -85,11 +86,11 @@ SELECT o.id, o.aggregate_type, o.aggregate_id, o.due_at,
     o.status = 'PROCESSING' OR o.claim_token IS NOT NULL AS lapsed,
     {claimed_columns}
 FROM {outbox} AS o FORCE INDEX ({due})
-WHERE o.due_sort <= UTC_TIMESTAMP(6)
+WHERE o.due_sort <= UTC_TIMESTAMP(6) AND NOT o.claim_token <=> :confirmed
     AND COALESCE((
         SELECT p.id FROM {outbox} AS p FORCE INDEX ({hindered})
         WHERE p.hindered = 1 AND p.aggregate_type = o.aggregate_type
-            AND p.aggregate_id = o.aggregate_id
+            AND p.aggregate_id = o.aggregate_id AND NOT p.claim_token <=> :confirmed
         ORDER BY p.id LIMIT 1
     ), o.id) >= o.id
 ORDER BY o.due_sort, o.id LIMIT :limit
@@ -271,6 +272,7 @@ class MySqlDialect:
 
     statements: Statements[sa.TextClause]
     isolation_level: str | None = "READ COMMITTED"
+    settles_beside_claims: bool = True
     oldest_server: str = "MySQL 8.0.4 or MariaDB 10.6 (SKIP LOCKED, JSON_TABLE)"
     _insert: MySqlInsert
     _gaps: sa.TextClause
@@ -300,11 +302,21 @@ class MySqlDialect:
         return self._insert.insert(connection, rows, reservation)
 
     def take(
-        self, connection: sa.Connection, locked: Locked, *, claim_token: str, lease_seconds: float
+        self,
+        connection: sa.Connection,
+        locked: Locked,
+        *,
+        claim_token: str,
+        lease_seconds: float,
+        confirmed_token: str,
     ) -> Sequence[Row]:
-        ids = [row.id for row in locked.rows]
         gaps = connection.execute(
-            self._gaps, {"batch": as_json(ids), "aggregates": aggregates_json(locked)}
+            self._gaps,
+            {
+                "batch": as_json([row.id for row in locked.rows]),
+                "aggregates": aggregates_json(locked),
+                "confirmed": confirmed_token,
+            },
         )
         first_gap = {gap.place: gap.id for gap in gaps if gap.id is not None}
         taken = [

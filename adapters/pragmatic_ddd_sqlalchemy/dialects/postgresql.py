@@ -82,6 +82,7 @@ WITH mine AS MATERIALIZED (
         SELECT p.id FROM {outbox} AS p
         WHERE p.aggregate_type = a.aggregate_type AND p.aggregate_id = a.aggregate_id
             AND p.id < a.top AND p.status NOT IN ('SENT', 'SKIPPED')
+            AND p.claim_token IS DISTINCT FROM CAST(:confirmed AS text)
             AND p.id NOT IN (SELECT mine.id FROM mine)
         ORDER BY p.id LIMIT 1
     ) AS id
@@ -109,12 +110,14 @@ WITH hindered AS MATERIALIZED (
     SELECT h.aggregate_type, h.aggregate_id FROM {outbox} AS h
     WHERE h.status NOT IN ('SENT', 'SKIPPED')
         AND (h.status <> 'PENDING' OR h.failures > 0 OR h.claim_token IS NOT NULL)
+        AND h.claim_token IS DISTINCT FROM CAST(:confirmed AS text)
     LIMIT 10000
 )
 SELECT o.id, o.aggregate_type, o.aggregate_id, o.due_at,
     o.status = 'PROCESSING' OR o.claim_token IS NOT NULL AS lapsed
 FROM {outbox} AS o
 WHERE o.status IN ('PENDING', 'PROCESSING') AND o.due_at <= (SELECT clock_timestamp())
+    AND o.claim_token IS DISTINCT FROM CAST(:confirmed AS text)
     AND CASE WHEN (SELECT count(*) FROM hindered) = 10000
         OR (o.aggregate_type, o.aggregate_id) IN (SELECT * FROM hindered)
     THEN NOT EXISTS (
@@ -122,6 +125,7 @@ WHERE o.status IN ('PENDING', 'PROCESSING') AND o.due_at <= (SELECT clock_timest
         WHERE p.aggregate_type = o.aggregate_type AND p.aggregate_id = o.aggregate_id
             AND p.id < o.id AND p.status NOT IN ('SENT', 'SKIPPED')
             AND (p.status <> 'PENDING' OR p.failures > 0 OR p.claim_token IS NOT NULL)
+            AND p.claim_token IS DISTINCT FROM CAST(:confirmed AS text)
     ) ELSE true END
 ORDER BY o.due_at, o.id LIMIT :limit
 FOR UPDATE OF o SKIP LOCKED
@@ -310,6 +314,7 @@ class PostgreSqlDialect:
 
     statements: Statements[sa.TextClause]
     isolation_level: str | None = "READ COMMITTED"
+    settles_beside_claims: bool = True
     oldest_server: str = "PostgreSQL 12 (AS MATERIALIZED)"
     _insert: sa.TextClause
     _take: sa.TextClause
@@ -337,7 +342,13 @@ class PostgreSqlDialect:
         return {row.message_id: Inserted(id=row.id, owned=row.owned) for row in inserted}
 
     def take(
-        self, connection: sa.Connection, locked: Locked, *, claim_token: str, lease_seconds: float
+        self,
+        connection: sa.Connection,
+        locked: Locked,
+        *,
+        claim_token: str,
+        lease_seconds: float,
+        confirmed_token: str,
     ) -> Sequence[Row]:
-        parameters = take_parameters(locked, claim_token, lease_seconds)
+        parameters = take_parameters(locked, claim_token, lease_seconds, confirmed_token)
         return connection.execute(self._take, parameters).all()

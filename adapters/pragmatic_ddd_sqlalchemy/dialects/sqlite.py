@@ -102,6 +102,7 @@ WITH mine (id, place) AS MATERIALIZED (
         SELECT p.id FROM {outbox} AS p
         WHERE p.aggregate_type = a.aggregate_type AND p.aggregate_id = a.aggregate_id
             AND p.id < a.top AND p.status NOT IN ('SENT', 'SKIPPED')
+            AND p.claim_token IS NOT :confirmed
             AND p.id NOT IN (SELECT mine.id FROM mine)
         ORDER BY p.id LIMIT 1
     )
@@ -122,11 +123,13 @@ SELECT o.id, o.aggregate_type, o.aggregate_id, o.due_at,
     o.status = 'PROCESSING' OR o.claim_token IS NOT NULL AS lapsed
 FROM {outbox} AS o
 WHERE o.status IN ('PENDING', 'PROCESSING') AND o.due_at <= {now}
+    AND o.claim_token IS NOT :confirmed
     AND (
         SELECT p.id FROM {outbox} AS p INDEXED BY {hindered}
         WHERE p.aggregate_type = o.aggregate_type AND p.aggregate_id = o.aggregate_id
             AND p.id < o.id AND p.status NOT IN ('SENT', 'SKIPPED')
             AND (p.status <> 'PENDING' OR p.failures > 0 OR p.claim_token IS NOT NULL)
+            AND p.claim_token IS NOT :confirmed
         LIMIT 1
     ) IS NULL
 ORDER BY o.due_at, o.id LIMIT :limit
@@ -307,6 +310,7 @@ class SqliteDialect:
 
     statements: Statements[sa.TextClause]
     isolation_level: str | None = None
+    settles_beside_claims: bool = False  # there is one writer
     oldest_server: str = "SQLite 3.35 (UPDATE … FROM … RETURNING)"
     _insert: sa.TextClause
     _take: sa.TextClause
@@ -340,7 +344,13 @@ class SqliteDialect:
         }
 
     def take(
-        self, connection: sa.Connection, locked: Locked, *, claim_token: str, lease_seconds: float
+        self,
+        connection: sa.Connection,
+        locked: Locked,
+        *,
+        claim_token: str,
+        lease_seconds: float,
+        confirmed_token: str,
     ) -> Sequence[Row]:
-        parameters = take_parameters(locked, claim_token, lease_seconds)
+        parameters = take_parameters(locked, claim_token, lease_seconds, confirmed_token)
         return connection.execute(self._take, parameters).all()

@@ -25,7 +25,7 @@ class Statements(Generic[T]):
 
     Attributes:
         lock_due: The first due rows without an older hindered one, as ``LockedRow``. Takes
-            ``limit``.
+            ``limit``, and ``confirmed``, the token of rows that count as SENT.
         lock_ids: Rows by id that nobody owns and that have not failed.
         unclaimed: The same ids, whether or not somebody has locked them.
         lock_stragglers: Unowned rows that are due later than a younger one of their aggregate;
@@ -102,6 +102,7 @@ class IOutboxDialect(Protocol):
     Attributes:
         statements: What is the same procedure everywhere.
         isolation_level: What the outbox' own transactions run at; ``None``: there is only one.
+        settles_beside_claims: Whether two transactions can write at once.
         oldest_server: The oldest server that knows this SQL, for people.
     """
 
@@ -112,6 +113,10 @@ class IOutboxDialect(Protocol):
     @property
     @abstractmethod
     def isolation_level(self) -> str | None: ...
+
+    @property
+    @abstractmethod
+    def settles_beside_claims(self) -> bool: ...
 
     @property
     @abstractmethod
@@ -136,11 +141,18 @@ class IOutboxDialect(Protocol):
 
     @abstractmethod
     def take(
-        self, connection: sa.Connection, locked: Locked, *, claim_token: str, lease_seconds: float
+        self,
+        connection: sa.Connection,
+        locked: Locked,
+        *,
+        claim_token: str,
+        lease_seconds: float,
+        confirmed_token: str,
     ) -> Sequence[Row]:
         """Mark those locked rows that could overtake none: PROCESSING, with a new owner.
 
         Must be a later statement than the one that has locked them, with a snapshot of its own.
+        Rows with the confirmed token count as SENT; without one it is empty.
 
         Returns:
             ``CLAIMED_COLUMNS`` of the marked rows, as they are now.

@@ -29,6 +29,7 @@ from pragmatic_ddd.application.outbox.health import BrokerHealth
 from pragmatic_ddd.application.outbox.maintenance import OutboxMaintenance
 from pragmatic_ddd.application.outbox.retry import Backoff
 from pragmatic_ddd.application.outbox.settlement import Settlement
+from pragmatic_ddd.application.outbox.settling import Settling
 from pragmatic_ddd.application.wake_up import WakeUp
 from pragmatic_ddd.errors import PragmaticError
 from pragmatic_ddd.ports.events import IStoredEventPublisher
@@ -101,7 +102,7 @@ class OutboxRelay:
     # Reentrant: a signal handler may shut down the relay that runs in its own thread.
     _running: threading.RLock = attrs.field(init=False)
     _is_running: bool = attrs.field(init=False)
-    _unwritten: Settlement = attrs.field(init=False)
+    _settling: Settling = attrs.field(init=False)
     _thread: threading.Thread | None = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -129,7 +130,7 @@ class OutboxRelay:
         self._running = threading.RLock()
         self._is_running = False
         self._thread = None
-        self._unwritten = Settlement()
+        self._settling = Settling(self.store, self.metrics, PublishPath.RELAY)
 
     def run_once(self) -> RelayRound:
         """Do one round: one batch, in a number of statements that does not depend on its size.
@@ -140,36 +141,10 @@ class OutboxRelay:
             KeyboardInterrupt: Ctrl-C while messages were sent: what was confirmed has been
                 marked, and the rest given back, unless the database failed, too.
         """
-        self._write_what_is_left()
-        size = self.health.allowance(self.config.batch_size)
-        if not size:
-            return RelayRound()
-        claimed: list[ClaimedMessage] = []
-        try:
-            claimed = self.store.claim_pending(batch_size=size, lease=self.config.lease)
-        finally:
-            if not claimed:
-                self.health.give_back_probe()
-        if not claimed:
-            return RelayRound()
-        outcome = self._deliver(claimed)
-        done = RelayRound(
-            claimed=len(claimed),
-            sent=len(outcome.sent),
-            failed=len(outcome.failed),
-            dead=len(outcome.dead),
-            untried=len(outcome.untried),
-            full=len(claimed) >= size or claimed[0].taken_over,
-        )
-        try:
-            self._write(outcome)
-        finally:  # where it cannot be written, too: the person is not to ask twice
-            if outcome.interrupt is not None:
-                raise outcome.interrupt
-        if done.untried == done.claimed:
-            self.health.give_back_probe()
-        if done.sent == done.claimed:
-            self.health.batch_went_well(self.config.batch_size)
+        self._settling.finish()
+        done, outcome = self._send_a_batch()
+        if outcome:
+            self._settle(outcome, self._settling.write)
         return attrs.evolve(done, lost=outcome.lost)
 
     def start(self) -> None:
@@ -258,7 +233,7 @@ class OutboxRelay:
             self._run_rounds()
         finally:  # after Ctrl-C, too
             try:
-                self._write_what_is_left()
+                self._settling.finish()
             except Exception:
                 _logger.exception("outbox relay stops without having written all results")
         _logger.info("outbox relay has stopped")
@@ -268,7 +243,7 @@ class OutboxRelay:
         while not self._stopping:
             self._calls.forget()
             try:
-                done = self.run_once()
+                done = self._round()
                 self._maintenance.step(round_was_full=done.full)
                 pause = self._pause_after(done)
                 errors = 0
@@ -284,23 +259,61 @@ class OutboxRelay:
             if self._calls.sleep(left) and may_be_woken:
                 return
 
-    def _write(self, outcome: Settlement) -> None:
-        try:
-            self._write_even_if_interrupted(outcome)
-        except BaseException:
-            self._unwritten.add(outcome)
-            raise
+    def _round(self) -> RelayRound:
+        """Do one round, the results of which may still be being written when the next begins.
 
-    def _write_even_if_interrupted(self, outcome: Settlement) -> None:
-        try:
-            outcome.write(self.store, self.metrics, PublishPath.RELAY)
-        except KeyboardInterrupt:  # once more: who pressed Ctrl-C may well end the process now
-            outcome.write(self.store, self.metrics, PublishPath.RELAY)
-            raise
+        Nothing is claimed before everything is written, but what the broker has confirmed.
+        """
+        if self._settling.confirmed_token is None:
+            self._settling.finish()
+        done, outcome = self._send_a_batch()
+        if outcome:
+            beside = outcome.interrupt is None
+            self._settle(outcome, self._settling.write_beside if beside else self._settling.write)
+        else:
+            self._settling.finish()
+        return done
 
-    def _write_what_is_left(self) -> None:
-        left, self._unwritten = self._unwritten, Settlement()
-        self._write(left)
+    def _send_a_batch(self) -> tuple[RelayRound, Settlement]:
+        size = self.health.allowance(self.config.batch_size)
+        claimed = self._claim(size) if size else []
+        if not claimed:
+            return RelayRound(), Settlement()
+        outcome = self._deliver(claimed)
+        done = RelayRound(
+            claimed=len(claimed),
+            sent=len(outcome.sent),
+            failed=len(outcome.failed),
+            dead=len(outcome.dead),
+            untried=len(outcome.untried),
+            full=len(claimed) >= size or claimed[0].taken_over,
+        )
+        return done, outcome
+
+    def _claim(self, size: int) -> list[ClaimedMessage]:
+        claimed: list[ClaimedMessage] = []
+        try:
+            claimed = self.store.claim_pending(
+                batch_size=size,
+                lease=self.config.lease,
+                confirmed_token=self._settling.confirmed_token,
+            )
+        finally:
+            if not claimed:
+                self.health.give_back_probe()
+        return claimed
+
+    def _settle(self, outcome: Settlement, write: Callable[[Settlement], None]) -> None:
+        confirmed, untried = outcome.is_confirmed, len(outcome.untried) == len(outcome)
+        try:
+            write(outcome)
+        finally:  # where it cannot be written, too: the person is not to ask twice
+            if outcome.interrupt is not None:
+                raise outcome.interrupt
+        if untried:
+            self.health.give_back_probe()
+        if confirmed:
+            self.health.batch_went_well(self.config.batch_size)
 
     def _deliver(self, claimed: list[ClaimedMessage]) -> Settlement:
         setbacks = self.health.setbacks

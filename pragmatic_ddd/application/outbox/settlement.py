@@ -37,6 +37,11 @@ class Settlement:
     def __len__(self) -> int:
         return len(self.sent) + len(self.untried) + len(self.failed) + len(self.dead)
 
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether it holds messages, all of which the broker has confirmed."""
+        return bool(self.sent) and not (self.untried or self.failed or self.dead)
+
     def add(self, other: "Settlement") -> None:
         """Take over what another one holds."""
         with self._lock:

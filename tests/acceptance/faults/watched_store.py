@@ -72,9 +72,13 @@ class WatchedStore(SqlAlchemyOutboxStore):
         self.failpoints.fire("insert.after")
         return stored
 
-    def claim_pending(self, *, batch_size: int, lease: dt.timedelta) -> list[ClaimedMessage]:
+    def claim_pending(
+        self, *, batch_size: int, lease: dt.timedelta, confirmed_token: str | None = None
+    ) -> list[ClaimedMessage]:
         with self._doing("claim"):
-            claimed = super().claim_pending(batch_size=batch_size, lease=lease)
+            claimed = super().claim_pending(
+                batch_size=batch_size, lease=lease, confirmed_token=confirmed_token
+            )
             return self._note(claimed)
 
     def claim(self, ids: Sequence[int], *, lease: dt.timedelta) -> list[ClaimedMessage]:

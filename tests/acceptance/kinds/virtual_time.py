@@ -55,8 +55,12 @@ class StoreInVirtualTime(SqlAlchemyOutboxStore):
             for one in super().store_in(connection, messages, reservation)
         ]
 
-    def claim_pending(self, *, batch_size: int, lease: dt.timedelta) -> list[ClaimedMessage]:
-        claimed = super().claim_pending(batch_size=batch_size, lease=lease)
+    def claim_pending(
+        self, *, batch_size: int, lease: dt.timedelta, confirmed_token: str | None = None
+    ) -> list[ClaimedMessage]:
+        claimed = super().claim_pending(
+            batch_size=batch_size, lease=lease, confirmed_token=confirmed_token
+        )
         return [self._shifted(one) for one in claimed]
 
     def claim(self, ids: Sequence[int], *, lease: dt.timedelta) -> list[ClaimedMessage]:

@@ -30,7 +30,9 @@ class TalkingStore(InMemoryOutboxStore):
 
 
 class AwayStore(TalkingStore):
-    def claim_pending(self, *, batch_size: int, lease: dt.timedelta) -> list[ClaimedMessage]:
+    def claim_pending(
+        self, *, batch_size: int, lease: dt.timedelta, confirmed_token: str | None = None
+    ) -> list[ClaimedMessage]:
         cause = ConnectionError("a detail of the driver")
         raise OutboxStoreError("no such table: outbox\nLINE 1: " + "x" * 20_000) from cause
 

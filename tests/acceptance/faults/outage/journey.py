@@ -92,9 +92,13 @@ class ClaimLog(StoreInVirtualTime):
 
     asked: list[int] = attrs.field(factory=list, init=False)
 
-    def claim_pending(self, *, batch_size: int, lease: dt.timedelta) -> list[ClaimedMessage]:
+    def claim_pending(
+        self, *, batch_size: int, lease: dt.timedelta, confirmed_token: str | None = None
+    ) -> list[ClaimedMessage]:
         self.asked.append(batch_size)
-        return super().claim_pending(batch_size=batch_size, lease=lease)
+        return super().claim_pending(
+            batch_size=batch_size, lease=lease, confirmed_token=confirmed_token
+        )
 
 
 @attrs.define(eq=False, kw_only=True)

@@ -113,9 +113,13 @@ class WatchedStore(InMemoryOutboxStore):
     def names(self) -> list[str]:
         return [name for name, _ in self.calls]
 
-    def claim_pending(self, *, batch_size: int, lease: dt.timedelta) -> list[ClaimedMessage]:
+    def claim_pending(
+        self, *, batch_size: int, lease: dt.timedelta, confirmed_token: str | None = None
+    ) -> list[ClaimedMessage]:
         self._note("claim_pending", batch_size)
-        return super().claim_pending(batch_size=batch_size, lease=lease)
+        return super().claim_pending(
+            batch_size=batch_size, lease=lease, confirmed_token=confirmed_token
+        )
 
     def claim(self, ids: Sequence[int], *, lease: dt.timedelta) -> list[ClaimedMessage]:
         self._note("claim", len(ids))
