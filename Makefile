@@ -11,7 +11,7 @@ define REQUIRE_PYTHON
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format services services-stop services-status e2e model faults guards docs lock wheel clean
+.PHONY: help setup demo test check format services services-stop services-status e2e model faults guards bench docs lock wheel clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 18
@@ -57,6 +57,9 @@ faults: $(READY) services ## Kill, stop, crowd and cut off real processes; QUICK
 
 guards: $(READY) services ## Take each guard of a promise out of the code, and see its test fail
 	$(BIN)/python -m tests.acceptance.guards $(PARTS)
+
+bench: $(READY) services ## Measure what the outbox costs; QUICK=1, STRICT=1, PARTS="drain store"
+	$(BIN)/python -m tests.benchmarks $(if $(QUICK),--quick) $(if $(STRICT),--strict) $(PARTS)
 
 docs: $(READY) ## Build the documentation into build/docs
 	$(BIN)/sphinx-build -W -E --keep-going -b html -d build/docs/.doctrees docs build/docs/html
