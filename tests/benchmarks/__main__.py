@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from tests.benchmarks import drain
+from tests.benchmarks import drain, store
 from tests.benchmarks.findings import Findings
 from tests.benchmarks.marks import missed
 from tests.benchmarks.table import show
@@ -22,6 +22,7 @@ Part = Callable[[bool], Findings]
 
 _PARTS: dict[str, Part] = {
     "drain": lambda quick: drain.run(quick=quick),
+    "store": lambda quick: store.run(quick=quick),
 }
 
 

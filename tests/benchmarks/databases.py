@@ -76,13 +76,16 @@ class BenchDatabase:
 
 
 @contextmanager
-def bench_database(kind: str, *, synchronous: bool = False) -> Iterator[BenchDatabase]:
+def bench_database(
+    kind: str, *, synchronous: bool = False, isolation_level: str | None = None
+) -> Iterator[BenchDatabase]:
     """Create tables with names of their own, and drop them in the end."""
     name = f"bench_{secrets.token_hex(5)}"
     metadata = sa.MetaData()
     outbox, orders = outbox_table(metadata, f"{name}_outbox"), order_table(metadata, name)
     with tempfile.TemporaryDirectory() as folder:
-        engine = engine_of(kind, folder=Path(folder), synchronous=synchronous)
+        options = {} if isolation_level is None else {"isolation_level": isolation_level}
+        engine = engine_of(kind, folder=Path(folder), synchronous=synchronous, **options)
         metadata.create_all(engine)
         try:
             yield BenchDatabase(

@@ -17,11 +17,11 @@ class NoPublisher(IStoredEventPublisher):
     """Confirms everything at once.
 
     Attributes:
-        expected: How many messages are to come.
+        expected: How many messages are to come, if anybody waits for them.
         when_done: Called with the last of them.
     """
 
-    expected: int
+    expected: int = 0
     when_done: Callable[[], None] = attrs.field(default=lambda: None)
     longest_call: dt.timedelta = dt.timedelta(seconds=1)
     side_by_side: int = 1
