@@ -1,0 +1,116 @@
+"""How many statements one round of the relay takes: a count that does not drift.
+
+``statements_per_round`` counts what SQLAlchemy executes, BEGIN and COMMIT apart, in one round of
+200 rows. On MariaDB, what the driver sends to the server is counted, too: transactions, their
+isolation level and the pool's rollbacks are round trips there.
+"""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest.mock import patch
+
+import sqlalchemy as sa
+from pymysql.connections import Connection
+
+from pragmatic_ddd.application.outbox.relay import OutboxRelay, RelayRound
+from pragmatic_ddd.errors import EventPublishError, EventRejectedError
+from pragmatic_ddd.ports import OutboxMessage, Receipt
+from tests.benchmarks.databases import BenchDatabase, BenchError, bench_database
+from tests.benchmarks.fill import Rows, refill
+from tests.benchmarks.findings import Findings
+from tests.benchmarks.publisher import NoPublisher
+
+_BATCH = 200
+_CLEAN = Rows(count=_BATCH)
+# Four of each aggregate in the batch, and as many waiting behind it.
+_TROUBLED = Rows(count=2 * _BATCH, aggregates=50)
+_REJECTED = {"order-1"}
+_REFUSED = {"order-2", "order-3"}
+
+
+class TroubledPublisher(NoPublisher):
+    """Rejects one aggregate's events for good, and refuses those of two others for now."""
+
+    def publish_stored(self, message: OutboxMessage) -> Receipt:
+        if message.aggregate_id in _REJECTED:
+            raise EventRejectedError(message.message_id, message.event_type, "rejected")
+        if message.aggregate_id in _REFUSED:
+            raise EventPublishError(message.message_id, message.event_type, "refused for now")
+        return super().publish_stored(message)
+
+
+def run(*, quick: bool) -> Findings:
+    """Count; it takes no time worth saving."""
+    findings = Findings()
+    with bench_database("postgresql") as database:
+        clean, troubled = _statements(database)
+        findings.figure("statements_per_round.postgresql", clean)
+        findings.figure("statements_per_round.with_failures", troubled)
+    with bench_database("mariadb") as database:
+        clean, troubled = _statements(database)
+        findings.figure("statements_per_round.mariadb", clean)
+        findings.figure("statements_per_round_with_failures.mariadb", troubled)
+        findings.figure("round_trips_per_round.mariadb", _round_trips(database))
+    with bench_database("sqlite") as database:
+        clean, troubled = _statements(database)
+        findings.figure("statements_per_round.sqlite", clean)
+        findings.figure("statements_per_round_with_failures.sqlite", troubled)
+    return findings
+
+
+def _statements(database: BenchDatabase) -> tuple[int, int]:
+    """Return the statements of a clean round, and of one with failures."""
+    relay = OutboxRelay(store=database.store(), publisher=NoPublisher())
+    troubled = OutboxRelay(store=database.store(), publisher=TroubledPublisher())
+    refill(database, _CLEAN)
+    relay.run_once()  # the first one has more to say to a server
+    refill(database, _CLEAN)
+    with _executed(database.engine) as of_clean:
+        _check(relay.run_once(), sent=_BATCH, failed=0, dead=0)
+    refill(database, _TROUBLED)
+    logging.disable()  # of what fails here a person is to hear nothing
+    try:
+        with _executed(database.engine) as of_troubled:
+            _check(troubled.run_once(), sent=_BATCH - 12, failed=2, dead=1)
+    finally:
+        logging.disable(logging.NOTSET)
+    return len(of_clean), len(of_troubled)
+
+
+def _check(done: RelayRound, *, sent: int, failed: int, dead: int) -> None:
+    if (done.sent, done.failed, done.dead) != (sent, failed, dead):
+        raise BenchError(
+            f"the round was to send {sent}, with {failed} failed and {dead} dead: {done}"
+        )
+
+
+@contextmanager
+def _executed(engine: sa.Engine) -> Iterator[list[str]]:
+    """Yield a list that gets what SQLAlchemy executes meanwhile."""
+    statements: list[str] = []
+
+    def note(*arguments: object) -> None:
+        statements.append(str(arguments[2]))
+
+    sa.event.listen(engine, "before_cursor_execute", note)
+    try:
+        yield statements
+    finally:
+        sa.event.remove(engine, "before_cursor_execute", note)
+
+
+def _round_trips(database: BenchDatabase) -> int:
+    """Return what PyMySQL sends in a clean round, COMMIT and ROLLBACK included."""
+    relay = OutboxRelay(store=database.store(), publisher=NoPublisher())
+    refill(database, _CLEAN)
+    relay.run_once()
+    refill(database, _CLEAN)
+    with patch.object(
+        Connection,
+        "_execute_command",
+        autospec=True,
+        side_effect=Connection._execute_command,  # type: ignore[attr-defined]  # not in the stubs
+    ) as sent:
+        _check(relay.run_once(), sent=_BATCH, failed=0, dead=0)
+    return sent.call_count
