@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from tests.benchmarks import drain, statements, store
+from tests.benchmarks import drain, eager, statements, store
 from tests.benchmarks.findings import Findings
 from tests.benchmarks.marks import missed
 from tests.benchmarks.table import show
@@ -24,6 +24,7 @@ _PARTS: dict[str, Part] = {
     "drain": lambda quick: drain.run(quick=quick),
     "store": lambda quick: store.run(quick=quick),
     "statements": lambda quick: statements.run(quick=quick),
+    "eager": lambda quick: eager.run(quick=quick),
 }
 
 

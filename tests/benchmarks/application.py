@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from typing import Self
 
 import attrs
-import sqlalchemy as sa
 from sqlalchemy.orm import Session, sessionmaker
 
 from pragmatic_ddd.application.outbox.eager import EagerOutboxPublisher
@@ -67,10 +66,8 @@ class Application:
         """Return plain ones, without an outbox."""
         return sessionmaker(self.database.engine)
 
-    def units_of_work(
-        self, eager: IEagerPath | None, engine: sa.Engine | None = None
-    ) -> SqlAlchemyUnitsOfWork:
-        sessions = sessionmaker(engine or self.database.engine)
+    def units_of_work(self, eager: IEagerPath | None) -> SqlAlchemyUnitsOfWork:
+        sessions = self.sessions()
         SqlAlchemyOutbox(store=self.store, encoding=self.encoding, eager=eager).attach(sessions)
         return SqlAlchemyUnitsOfWork(sessions)
 
