@@ -21,7 +21,10 @@ BITS = {"aggregate_version": 64, "event_index": 32, "event_version": 32}
 
 def shortened(text: str, length: int) -> str:
     """Return as much of a text as a column takes, without what no column can hold."""
-    return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", text[:length])
+    text = text[:length]
+    if _UNSTORABLE.search(text) is None:
+        return text
+    return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def unique(values: Iterable[str]) -> list[str]:

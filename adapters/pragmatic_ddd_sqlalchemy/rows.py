@@ -2,7 +2,7 @@
 
 import datetime as dt
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pragmatic_ddd.ports.outbox_message import (
@@ -47,6 +47,9 @@ ENTRY_COLUMNS = (
 # What people see in the place of a payload that is none.
 _UNREADABLE = '"(cannot be read)"'
 _CLAIMED = len(CLAIMED_COLUMNS)
+# Does not look for blanks around the value: twice as fast as loads().
+_decode = json.JSONDecoder().raw_decode
+_ONLY_TEXT = frozenset({str})
 
 Row = Sequence[Any]
 
@@ -57,23 +60,24 @@ _KEYS = ("message_id", "aggregate_type", "aggregate_id", "event_type")
 _LONGEST_BATCH = 250_000
 
 
+# Made once: dumps() would make one for each call.
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
 def as_json(value: object) -> str:
     """Return a batch as one parameter."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _encode(value)
 
 
-def batches(values: Iterable[object]) -> Iterator[str]:
+def batches(values: Sequence[object]) -> Iterator[str]:
     """Yield values as parameters, nearly always one, each of a size that every server takes."""
-    batch: list[str] = []
-    length = 0
-    for text in map(as_json, values):
-        if batch and length + len(text) > _LONGEST_BATCH:
-            yield f"[{','.join(batch)}]"
-            batch, length = [], 0
-        batch.append(text)
-        length += len(text) + 1
-    if batch:
-        yield f"[{','.join(batch)}]"
+    text = as_json(values)
+    if len(text) <= _LONGEST_BATCH or len(values) == 1:
+        yield text
+    else:
+        half = len(values) // 2
+        yield from batches(values[:half])
+        yield from batches(values[half:])
 
 
 def row_of(message: OutboxMessage) -> dict[str, Any]:
@@ -105,6 +109,9 @@ def message_of(values: Sequence[Any]) -> OutboxMessage:
         payload,
         headers,
     ) = values
+    if not isinstance(payload, str):
+        # SQLite keeps whatever it is given.
+        raise ValueError(f"payload is {type(payload).__name__}")  # noqa: TRY004  # of the row
     return OutboxMessage(
         message_id=message_id,
         aggregate_type=aggregate_type,
@@ -113,7 +120,7 @@ def message_of(values: Sequence[Any]) -> OutboxMessage:
         event_index=event_index,
         event_type=event_type,
         event_version=event_version,
-        payload=_bytes_of(payload),
+        payload=payload.encode(),
         headers=_headers_of(headers),
     )
 
@@ -158,19 +165,16 @@ def entry_of(row: Row) -> OutboxEntry:
     )
 
 
-def _bytes_of(payload: object) -> bytes:
-    if not isinstance(payload, str):
-        # SQLite keeps whatever it is given.
-        raise ValueError(f"payload is {type(payload).__name__}")  # noqa: TRY004  # of the row
-    return payload.encode()
-
-
 def _headers_of(text: str) -> dict[str, str]:
+    if text == "{}":
+        return {}
     try:
-        headers = json.loads(text)
+        headers, end = _decode(text)
+        if end != len(text):
+            headers = json.loads(text)
     except RecursionError as error:
         raise ValueError(str(error)) from error
-    if not isinstance(headers, dict) or not all(isinstance(one, str) for one in headers.values()):
+    if not isinstance(headers, dict) or not _ONLY_TEXT.issuperset(map(type, headers.values())):
         raise ValueError(f"headers {text[:100]!r}: a JSON object of strings")
     return headers
 

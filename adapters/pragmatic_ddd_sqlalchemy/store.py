@@ -131,7 +131,11 @@ class SqlAlchemyOutboxStore:
         return self._settle(
             self._dialect.statements.mark_sent,
             [
-                _fence(one.claimed) | {"receipt": shortened(one.receipt, LONGEST_RECEIPT)}
+                {
+                    "id": one.claimed.id,
+                    "claim_token": one.claimed.claim_token,
+                    "receipt": shortened(one.receipt, LONGEST_RECEIPT),
+                }
                 for one in delivered
             ],
         )

@@ -59,20 +59,24 @@ class Locked:
     @classmethod
     def of(cls, rows: Sequence[LockedRow]) -> Self:
         """Sort rows by aggregate."""
-        by_aggregate: dict[tuple[str, str], list[LockedRow]] = {}
-        for row in rows:
-            by_aggregate.setdefault((row.aggregate_type, row.aggregate_id), []).append(row)
-        place_of = {aggregate: place for place, aggregate in enumerate(by_aggregate)}
-        return cls(
-            rows=rows,
-            aggregates=[
-                LockedAggregate(
-                    *aggregate, max(row.id for row in own), min(row.due_at for row in own)
-                )
-                for aggregate, own in by_aggregate.items()
-            ],
-            places=[place_of[row.aggregate_type, row.aggregate_id] for row in rows],
-        )
+        place_of: dict[tuple[str, str], int] = {}
+        tops: list[int] = []
+        due: list[Any] = []
+        places: list[int] = []
+        for row_id, kind, key, due_at, _, _ in rows:
+            place = place_of.setdefault((kind, key), len(tops))
+            if place == len(tops):
+                tops.append(row_id)
+                due.append(due_at)
+            else:
+                tops[place] = max(tops[place], row_id)
+                due[place] = min(due[place], due_at)
+            places.append(place)
+        aggregates = [
+            LockedAggregate(kind, key, top, due_at)
+            for (kind, key), top, due_at in zip(place_of, tops, due, strict=True)
+        ]
+        return cls(rows=rows, aggregates=aggregates, places=places)
 
 
 def take_parameters(

@@ -94,7 +94,7 @@ class MySqlInsert:
         }
         return {
             row.message_id: Inserted(id=row.id, owned=owned[row.message_id])
-            for batch in batches(owned)
+            for batch in batches(list(owned))
             for row in connection.execute(self._inserted, {"batch": batch})
         }
 

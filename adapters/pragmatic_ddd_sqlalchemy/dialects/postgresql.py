@@ -12,7 +12,7 @@ import attrs
 import sqlalchemy as sa
 
 from pragmatic_ddd.ports.outbox_message import Reservation
-from pragmatic_ddd_sqlalchemy.dialects.locked import Locked, take_parameters
+from pragmatic_ddd_sqlalchemy.dialects.locked import Locked
 from pragmatic_ddd_sqlalchemy.dialects.statements import (
     Inserted,
     Statements,
@@ -75,10 +75,10 @@ RETURNING message_id, id, claim_token IS NOT NULL AS owned
 
 _TAKE = """
 WITH mine AS MATERIALIZED (
-    SELECT m.id, m.place
-    FROM json_to_recordset(CAST(:batch AS json)) AS m (id bigint, place integer)
+    SELECT m.id, m.aggregate_type, m.aggregate_id FROM {outbox} AS m
+    WHERE m.id = ANY (CAST(:ids AS bigint[]))
 ), gaps AS MATERIALIZED (
-    SELECT a.place, (
+    SELECT a.aggregate_type, a.aggregate_id, (
         SELECT p.id FROM {outbox} AS p
         WHERE p.aggregate_type = a.aggregate_type AND p.aggregate_id = a.aggregate_id
             AND p.id < a.top AND p.status NOT IN ('SENT', 'SKIPPED')
@@ -86,8 +86,10 @@ WITH mine AS MATERIALIZED (
             AND p.id NOT IN (SELECT mine.id FROM mine)
         ORDER BY p.id LIMIT 1
     ) AS id
-    FROM json_to_recordset(CAST(:aggregates AS json))
-        AS a (place integer, aggregate_type text, aggregate_id text, top bigint)
+    FROM (
+        SELECT mine.aggregate_type, mine.aggregate_id, max(mine.id) AS top
+        FROM mine GROUP BY mine.aggregate_type, mine.aggregate_id
+    ) AS a
 )
 UPDATE {outbox} AS o
 SET status = 'PROCESSING', claim_token = CAST(:claim_token AS text),
@@ -95,7 +97,8 @@ SET status = 'PROCESSING', claim_token = CAST(:claim_token AS text),
     due_at = clock_timestamp() + make_interval(secs => CAST(:lease AS float)),
     attempts = o.attempts
         + CASE WHEN o.status = 'PROCESSING' OR o.claim_token IS NOT NULL THEN 1 ELSE 0 END
-FROM mine JOIN gaps ON gaps.place = mine.place
+FROM mine JOIN gaps
+    ON gaps.aggregate_type = mine.aggregate_type AND gaps.aggregate_id = mine.aggregate_id
 WHERE o.id = mine.id AND (gaps.id IS NULL OR mine.id < gaps.id)
 RETURNING {claimed_columns}
 """
@@ -350,5 +353,10 @@ class PostgreSqlDialect:
         lease_seconds: float,
         confirmed_token: str,
     ) -> Sequence[Row]:
-        parameters = take_parameters(locked, claim_token, lease_seconds, confirmed_token)
+        parameters = {
+            "ids": f"{{{','.join(str(row.id) for row in locked.rows)}}}",
+            "claim_token": claim_token,
+            "lease": lease_seconds,
+            "confirmed": confirmed_token,
+        }
         return connection.execute(self._take, parameters).all()

@@ -58,6 +58,11 @@ class LaneDelivery:
     metrics: IEventMetrics
     path: PublishPath
     monotonic: Callable[[], float] = time.monotonic
+    _longest_call: float = attrs.field(init=False)
+
+    @_longest_call.default
+    def _longest_call_in_seconds(self) -> float:
+        return self.publisher.longest_call.total_seconds()
 
     def deliver(self, lane: Sequence[ClaimedMessage], *, stopped: Callable[[], bool]) -> Settlement:
         """Send the messages of one aggregate in order and return what became of each.
@@ -66,16 +71,7 @@ class LaneDelivery:
         before a send that might end after the lease, and at Ctrl-C, which it notes.
         """
         outcome = Settlement()
-        try:
-            for claimed in lane:
-                if stopped() or not self._is_in_lease(claimed) or not self._send(claimed, outcome):
-                    break
-        except Exception as error:  # what breaks its contract must not undo what was sent
-            _logger.exception("outbox %s failed: the rest of the aggregate goes back", self.path)
-            self._put_off(lane, error, outcome)
-        except KeyboardInterrupt as interrupt:  # a person's: what was sent is to be marked first
-            outcome.interrupt = interrupt
-        outcome.untried += lane[len(outcome) :]
+        self._deliver(lane, outcome, stopped)
         return outcome
 
     def deliver_all(
@@ -93,12 +89,16 @@ class LaneDelivery:
             return outcome.interrupt is not None or stopped()
 
         def work() -> None:
-            while True:
-                try:
-                    lane = waiting.popleft()
-                except IndexError:  # none is left
-                    return
-                outcome.add(self.deliver(lane, stopped=is_stopped))
+            own = Settlement()
+            try:
+                while True:
+                    self._deliver(waiting.popleft(), own, is_stopped)
+                    if own.interrupt is not None:
+                        outcome.interrupt = own.interrupt
+            except IndexError:  # none is left
+                return
+            finally:
+                outcome.add(own)
 
         # Plain daemon threads: the end of the interpreter would wait for those of an executor.
         threads = []
@@ -116,24 +116,42 @@ class LaneDelivery:
             _join(thread, outcome)
         return outcome
 
-    def _put_off(
-        self, lane: Sequence[ClaimedMessage], error: Exception, outcome: Settlement
+    def _deliver(
+        self, lane: Sequence[ClaimedMessage], outcome: Settlement, stopped: Callable[[], bool]
     ) -> None:
+        """Add what becomes of one aggregate to an outcome that this thread alone fills."""
+        tried = 0
+        try:
+            for claimed in lane:
+                if stopped() or not self._is_in_lease(claimed):
+                    break
+                is_sent = self._send(claimed, outcome)
+                tried += 1
+                if not is_sent:
+                    break
+        except Exception as error:  # what breaks its contract must not undo what was sent
+            _logger.exception("outbox %s failed: the rest of the aggregate goes back", self.path)
+            tried = outcome.tried(lane)
+            if tried < len(lane) and not outcome.has_failed(lane):
+                outcome.failed.append(self._put_off(lane[tried], error))
+                tried += 1
+        except KeyboardInterrupt as interrupt:  # a person's: what was sent is to be marked first
+            outcome.interrupt = interrupt
+            tried = outcome.tried(lane)
+        if tried < len(lane):
+            outcome.untried += lane[tried:]
+
+    def _put_off(self, claimed: ClaimedMessage, error: Exception) -> FailedTry:
         """Have the aggregate wait for a backoff: given back untried, it would be due at once."""
-        tried = len(outcome)
-        if tried < len(lane) and not (outcome.failed or outcome.dead):
-            outcome.failed.append(
-                FailedTry(
-                    claimed=lane[tried],
-                    error=_text_of(error),
-                    counted=False,
-                    retry_in=self.backoff.delay(lane[tried].failures + 1),
-                )
-            )
+        return FailedTry(
+            claimed=claimed,
+            error=_text_of(error),
+            counted=False,
+            retry_in=self.backoff.delay(claimed.failures + 1),
+        )
 
     def _is_in_lease(self, claimed: ClaimedMessage) -> bool:
-        longest_call = self.publisher.longest_call.total_seconds()
-        return self.monotonic() + longest_call < claimed.deadline
+        return self.monotonic() + self._longest_call < claimed.deadline
 
     def _send(self, claimed: ClaimedMessage, outcome: Settlement) -> bool:
         """Send one message, note what became of it, and return whether it was confirmed."""
@@ -191,7 +209,8 @@ class LaneDelivery:
         self, claimed: ClaimedMessage, error: Exception, outcome: Settlement, *, counted: bool
     ) -> None:
         """Log what nobody else does: a dead letter is logged as such, an outage once."""
-        if outcome.dead or (self.health.is_away and not counted):
+        is_dead = outcome.dead and outcome.dead[-1].claimed is claimed
+        if is_dead or (self.health.is_away and not counted):
             return
         message = claimed.message
         _logger.warning(

@@ -2,6 +2,7 @@
 
 import logging
 import threading
+from collections.abc import Sequence
 
 import attrs
 
@@ -36,6 +37,16 @@ class Settlement:
 
     def __len__(self) -> int:
         return len(self.sent) + len(self.untried) + len(self.failed) + len(self.dead)
+
+    def tried(self, lane: Sequence[ClaimedMessage]) -> int:
+        """Return how many messages of an aggregate were confirmed, or have failed."""
+        sent = {one.claimed.id for one in self.sent}
+        return sum(one.id in sent for one in lane) + self.has_failed(lane)
+
+    def has_failed(self, lane: Sequence[ClaimedMessage]) -> bool:
+        """Tell whether a message of an aggregate has failed; there is one at most."""
+        failed = {one.claimed.id for one in (*self.failed, *self.dead)}
+        return any(one.id in failed for one in lane)
 
     @property
     def is_confirmed(self) -> bool:
