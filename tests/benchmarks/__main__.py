@@ -14,7 +14,6 @@ from tests.benchmarks import drain, eager, statements, store
 from tests.benchmarks.findings import Findings
 from tests.benchmarks.marks import missed
 from tests.benchmarks.table import show
-from tests.services.catalogue import services
 
 _REPORT = Path("build/bench.json")
 
@@ -38,8 +37,6 @@ def main() -> int:
     if unknown:
         parser.error(f"no part is called {', '.join(sorted(unknown))}")
     logging.basicConfig(level=logging.WARNING)
-    for service in services():
-        service.start()
     _REPORT.unlink(missing_ok=True)  # a run that breaks off leaves no figures of an older one
     console = Console()
     all_findings = Findings()

@@ -60,10 +60,11 @@ FROM (
         CASE WHEN b.ownable AND current_setting('transaction_isolation') LIKE 'read %'
         THEN (
             SELECT p.id FROM {outbox} AS p
-            WHERE p.aggregate_type = b.aggregate_type AND p.aggregate_id = b.aggregate_id
+            WHERE p.aggregate_type = ANY (ARRAY[b.aggregate_type])
+                AND p.aggregate_id = b.aggregate_id
                 AND p.status NOT IN ('SENT', 'SKIPPED')
                 AND p.claim_token IS DISTINCT FROM CAST(:claim_token AS text)
-            LIMIT 1
+            ORDER BY p.aggregate_type, p.aggregate_id, p.id LIMIT 1
         ) IS NULL ELSE false END AS owned
     FROM json_to_recordset(CAST(:batch AS json)) AS b (place integer, ownable boolean,
         message_id text, aggregate_type text, aggregate_id text, aggregate_version bigint,
@@ -80,11 +81,12 @@ WITH mine AS MATERIALIZED (
 ), gaps AS MATERIALIZED (
     SELECT a.aggregate_type, a.aggregate_id, (
         SELECT p.id FROM {outbox} AS p
-        WHERE p.aggregate_type = a.aggregate_type AND p.aggregate_id = a.aggregate_id
+        WHERE p.aggregate_type = ANY (ARRAY[a.aggregate_type])
+            AND p.aggregate_id = a.aggregate_id
             AND p.id < a.top AND p.status NOT IN ('SENT', 'SKIPPED')
             AND p.claim_token IS DISTINCT FROM CAST(:confirmed AS text)
             AND p.id NOT IN (SELECT mine.id FROM mine)
-        ORDER BY p.id LIMIT 1
+        ORDER BY p.aggregate_type, p.aggregate_id, p.id LIMIT 1
     ) AS id
     FROM (
         SELECT mine.aggregate_type, mine.aggregate_id, max(mine.id) AS top
