@@ -16,6 +16,7 @@ from tests.benchmarks.marks import missed
 from tests.benchmarks.table import show
 
 _REPORT = Path("build/bench.json")
+_WIDTH = 120  # of the tables in a log
 
 Part = Callable[[bool], Findings]
 
@@ -38,7 +39,7 @@ def main() -> int:
         parser.error(f"no part is called {', '.join(sorted(unknown))}")
     logging.basicConfig(level=logging.WARNING)
     _REPORT.unlink(missing_ok=True)  # a run that breaks off leaves no figures of an older one
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else _WIDTH)
     all_findings = Findings()
     for name in arguments.parts or _PARTS:
         started = time.monotonic()

@@ -10,8 +10,8 @@ from tests.benchmarks.marks import MARKS
 def show(part: str, findings: Findings, seconds: float, console: Console) -> None:
     """Print what a part has found out."""
     table = Table(title=f"{part} ({seconds:.0f} s)", title_justify="left")
-    table.add_column("figure")
-    for title in ("value", "rounds from … to", "must be (aim)"):
+    table.add_column("figure", no_wrap=True)
+    for title in ("value", "rounds", "must be (aim)"):
         table.add_column(title, justify="right")
     table.add_column("")
     for key, value in findings.figures.items():
@@ -23,7 +23,7 @@ def show(part: str, findings: Findings, seconds: float, console: Console) -> Non
             f"{value:g}",
             "" if least is None else f"{least:g} … {most:g}",
             "" if mark is None else str(mark),
-            "[red]misses the mark[/red]" if missed else "",
+            "[red]missed[/red]" if missed else "",
         )
     if findings.rates:
         table.add_section()
