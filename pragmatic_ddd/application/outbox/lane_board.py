@@ -58,7 +58,11 @@ class LaneBoard:
 
     capacity: int
     monotonic: Callable[[], float] = time.monotonic
-    _changed: threading.Condition = attrs.field(factory=threading.Condition, init=False)
+    _lock: threading.RLock = attrs.field(factory=threading.RLock, init=False)
+    # One for each kind of waiter: who is woken for nothing holds up who is not.
+    _for_workers: threading.Condition = attrs.field(init=False)
+    _for_coordinator: threading.Condition = attrs.field(init=False)
+    _for_idleness: threading.Condition = attrs.field(init=False)
     _lanes: dict[tuple[str, str], Lane] = attrs.field(factory=dict, init=False)
     _ready: deque[Lane] = attrs.field(factory=deque, init=False)
     _claims: list[tuple[float, int, Lane]] = attrs.field(factory=list, init=False)
@@ -75,6 +79,11 @@ class LaneBoard:
     _aborted: bool = attrs.field(default=False, init=False)
     _given_up: bool = attrs.field(default=False, init=False)
 
+    def __attrs_post_init__(self) -> None:
+        self._for_workers = threading.Condition(self._lock)
+        self._for_coordinator = threading.Condition(self._lock)
+        self._for_idleness = threading.Condition(self._lock)
+
     @property
     def is_closing(self) -> bool:
         """Whether nothing new is taken any more."""
@@ -87,43 +96,42 @@ class LaneBoard:
 
     def reserve(self, token: str, count: int, lapse: float) -> bool:
         """Keep room for ``count`` messages until ``lapse``; return whether there was any."""
-        with self._changed:
+        with self._lock:
             return not self._closing and self._room.reserve(token, count, lapse)
 
     def redeem(self, token: str) -> bool:
         """Give up the room kept under that token; return whether there was any."""
-        with self._changed:
+        with self._lock:
             return self._room.redeem(token)
 
     def put(self, stored: Sequence[StoredMessage], *, token: str | None, give_up_at: float) -> bool:
         """Queue messages; return whether they were taken, which is all or none of them."""
-        with self._changed:
+        with self._lock:
             kept = token is not None and self._room.redeem(token)
             if self._closing or not (kept or self._room.is_left_for(len(stored))):
                 return False
             self._room.held += len(stored)
             for one in stored:
                 self._put(one, give_up_at)
-            self._changed.notify_all()
             return True
 
     def leave_behind(self, stored: Sequence[StoredMessage]) -> None:
         """Note that these are left to the relay: nobody can take them before their lanes end."""
-        with self._changed:
+        with self._lock:
             self._left_behind.update(
                 one.message.aggregate for one in stored if one.message.aggregate in self._lanes
             )
 
     def take_passed(self) -> bool:
         """Say whether, since the last call, a lane has ended that had left messages behind."""
-        with self._changed:
+        with self._lock:
             passed, self._passed = self._passed, False
             return passed
 
     def next_run(self) -> tuple[Lane, list[ClaimedMessage]] | None:
         """Wait for a lane whose messages may be sent, and take them; ``None`` when all is over."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._ready or self._is_over())
+        with self._lock:
+            self._for_workers.wait_for(lambda: self._ready or self._is_over())
             if self._aborted or not self._ready:
                 return None
             lane = self._ready.popleft()
@@ -134,10 +142,10 @@ class LaneBoard:
     def finish(self, lane: Lane, outcome: Settlement) -> None:
         """Hand over what became of a lane's messages."""
         all_sent = len(outcome.sent) == len(outcome)
-        with self._changed:
+        with self._lock:
             self._sending -= 1
             self._finished.append(Finished(lane=lane, outcome=outcome, all_sent=all_sent))
-            self._changed.notify_all()
+            self._for_coordinator.notify()
 
     def take_finished(self, *, wait: bool = True) -> list[Finished] | None:
         """Wait for lanes to settle or to claim; ``None`` when all is over.
@@ -145,9 +153,9 @@ class LaneBoard:
         An empty list means that there is something to claim or to give up, or nothing at all
         without ``wait``.
         """
-        with self._changed:
+        with self._lock:
             if wait:
-                self._changed.wait_for(self._has_work, self._until_next_claim())
+                self._for_coordinator.wait_for(self._has_work, self._until_next_claim())
             if not self._finished and self._has_ended():
                 return None
             finished, self._finished = self._finished, []
@@ -158,7 +166,7 @@ class LaneBoard:
 
         What is given up takes room until it is ``let_go``.
         """
-        with self._changed:
+        with self._lock:
             lane = done.lane
             self.let_go(lane.sending)
             lane.sending = 0
@@ -170,7 +178,7 @@ class LaneBoard:
 
     def due_claims(self, limit: int) -> list[DueClaim]:
         """Take the lanes whose head is to be claimed now, with at most ``limit`` messages."""
-        with self._changed:
+        with self._lock:
             now = self.monotonic()
             due: list[DueClaim] = []
             room = limit
@@ -202,7 +210,7 @@ class LaneBoard:
             claims: What is its own now.
             taken: Rows that somebody else has: their room is needed, and nobody waits for them.
         """
-        with self._changed:
+        with self._lock:
             if dropped := lane.forget(taken):
                 self.let_go(dropped)
             if claims:
@@ -213,12 +221,12 @@ class LaneBoard:
 
     def give_up(self, lane: Lane) -> list[StoredMessage]:
         """Remove a lane that was due to be claimed; return its messages, not yet let go."""
-        with self._changed:
+        with self._lock:
             return self._drop(lane)
 
     def give_up_everything(self) -> list[StoredMessage]:
         """Remove every message that is not being sent; return them, not yet let go."""
-        with self._changed:
+        with self._lock:
             dropped = [one for lane in list(self._lanes.values()) for one in self._drop(lane)]
             self._ready.clear()
             self._claims.clear()
@@ -227,27 +235,30 @@ class LaneBoard:
 
     def let_go(self, count: int) -> None:
         """Free the room of messages that were settled, dropped or given back."""
-        with self._changed:
+        with self._lock:
             self._room.held -= count
-            if not self._room.held:
-                self._changed.notify_all()
+            if self._room.held:
+                return
+            self._for_idleness.notify_all()
+            if self._closing:
+                self._wake_everybody()
 
     def wait_until_idle(self, timeout_seconds: float) -> bool:
         """Wait until nothing is held; return whether that was reached in time."""
-        with self._changed:
-            return self._changed.wait_for(lambda: not self._room.held, timeout_seconds)
+        with self._lock:
+            return self._for_idleness.wait_for(lambda: not self._room.held, timeout_seconds)
 
     def pause(self, seconds: float) -> None:
         """Wait that long, or until it is aborted."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._aborted, seconds)
+        with self._lock:
+            self._for_coordinator.wait_for(lambda: self._aborted, seconds)
 
     def close(self, *, abort: bool = False) -> None:
         """Take nothing new; with ``abort``, send nothing of what is queued either."""
-        with self._changed:
+        with self._lock:
             self._closing = True
             self._aborted = self._aborted or abort
-            self._changed.notify_all()
+            self._wake_everybody()
 
     def _put(self, one: StoredMessage, give_up_at: float) -> None:
         aggregate = one.message.aggregate
@@ -266,10 +277,11 @@ class LaneBoard:
             self._end(lane)
         elif lane.is_owned:
             self._ready.append(lane)
+            self._for_workers.notify()
         else:
             lane.claim_ticket = next(self._tickets)
             heapq.heappush(self._claims, (lane.claim_at, lane.claim_ticket, lane))
-        self._changed.notify_all()
+            self._for_coordinator.notify()
 
     def _drop(self, lane: Lane) -> list[StoredMessage]:
         dropped = list(lane.waiting)
@@ -283,6 +295,10 @@ class LaneBoard:
         if lane.aggregate in self._left_behind:
             self._left_behind.remove(lane.aggregate)
             self._passed = True
+
+    def _wake_everybody(self) -> None:
+        for waiters in (self._for_workers, self._for_coordinator, self._for_idleness):
+            waiters.notify_all()
 
     def _let_go_settled(self, lane: Lane, count: int) -> None:
         """Free the room of dropped messages; without a version, one may be unsent after all."""

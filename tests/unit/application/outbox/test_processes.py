@@ -40,7 +40,7 @@ gate = threading.Event()
 
 def hold_every_lock():
     # What a forked child would find locked for ever.
-    locks = [eager._board._changed, eager._starting, health._lock, relay._running]
+    locks = [eager._board._lock, eager._starting, health._lock, relay._running]
     held = threading.Event()
 
     def hold():
