@@ -3,7 +3,8 @@
 Handing over is timed from when the driver's COMMIT has returned to the first line of
 ``publish_stored``; beside it, from ``submit`` to the first line on a bare bounded pool of as many
 threads, after the same transaction. Then the committing thread sleeps for a millisecond: until
-it does, it holds the interpreter, and no other thread runs.
+it does, it holds the interpreter, and no other thread runs. Both hand over inside the unit of work,
+right after its commit; the session is closed after that sleep.
 """
 
 import datetime as dt
@@ -111,13 +112,15 @@ def _hand_over(application: Application, rounds: int, findings: Findings) -> Non
             reached[order_id] = time.perf_counter()
 
         def push(order_id: str) -> None:
-            _change(pushed, order_id)
+            _change(pushed, order_id, lambda: None)
             of_eager.begun[order_id] = committed_at[-1]
 
         def submit(order_id: str) -> None:
-            _change(unpushed, order_id)
-            of_bare.begun[order_id] = time.perf_counter()
-            bare.submit(arrive, order_id)
+            def hand_over() -> None:
+                of_bare.begun[order_id] = time.perf_counter()
+                bare.submit(arrive, order_id)
+
+            _change(unpushed, order_id, hand_over)
 
         blocks = {
             "eager": _blocks(application, "eager", rounds, push, of_eager),
@@ -150,17 +153,20 @@ def _blocks(
     def block() -> float:
         for order_id in itertools.islice(left, _BLOCK):
             hand_over(order_id)
-            time.sleep(_SLEEP_SECONDS)
         return handover.finish()
 
     block()  # to warm up: threads, connections, compiled statements
     return block
 
 
-def _change(units_of_work: SqlAlchemyUnitsOfWork, order_id: str) -> None:
+def _change(
+    units_of_work: SqlAlchemyUnitsOfWork, order_id: str, after_commit: Callable[[], None]
+) -> None:
     with units_of_work() as work:
         work.get(Order, order_id).change_and_tell()
         work.commit()
+        after_commit()
+        time.sleep(_SLEEP_SECONDS)
 
 
 @contextmanager
@@ -189,7 +195,7 @@ def _updates_per_event(events: int) -> float:
         with application.eager(NoPublisher()) as eager:
             units_of_work = application.units_of_work(eager)
             for order_id in ids:
-                _change(units_of_work, order_id)
+                _change(units_of_work, order_id, lambda: None)
             if not eager.wait_until_idle(dt.timedelta(seconds=_PATIENCE_SECONDS)):
                 raise BenchError("the eager publisher has not caught up")
         database.check_all_sent()
