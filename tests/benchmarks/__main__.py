@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from tests.benchmarks import drain, eager, statements, store
+from tests.benchmarks import drain, eager, growth, statements, store
 from tests.benchmarks.findings import Findings
 from tests.benchmarks.marks import missed
 from tests.benchmarks.table import show
@@ -25,6 +25,7 @@ _PARTS: dict[str, Part] = {
     "store": lambda quick: store.run(quick=quick),
     "statements": lambda quick: statements.run(quick=quick),
     "eager": lambda quick: eager.run(quick=quick),
+    "growth": lambda quick: growth.run(quick=quick),
 }
 
 

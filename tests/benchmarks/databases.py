@@ -48,6 +48,11 @@ class BenchDatabase:
         with self.engine.begin() as connection:
             connection.exec_driver_sql(f"{truncate} {self.outbox.name}")
 
+    def forget_sent(self) -> None:
+        """Delete what was sent, and leave what was not."""
+        with self.engine.begin() as connection:
+            connection.execute(self.outbox.delete().where(self.outbox.c.status == "SENT"))
+
     def analyze(self) -> None:
         """Have what was filled in cleaned up, and its statistics read, before time is taken."""
         if self.kind == "sqlite":
@@ -65,14 +70,17 @@ class BenchDatabase:
         with self.engine.connect() as connection:
             return connection.execute(query).scalar_one()
 
-    def check_all_sent(self) -> None:
+    def check_all_sent(self, *, but: int = 0) -> None:
         """Complain where something was not done that time was taken for.
 
+        Args:
+            but: How many rows are to be left.
+
         Raises:
-            BenchError: Rows are left.
+            BenchError: More rows are left, or fewer.
         """
-        if left := self.unsent():
-            raise BenchError(f"{left} rows are not SENT in {self.outbox.name}")
+        if (left := self.unsent()) != but:
+            raise BenchError(f"{left} rows are not SENT in {self.outbox.name}, instead of {but}")
 
 
 @contextmanager

@@ -31,7 +31,7 @@ _POSTGRESQL = {
     "message_id": """concat('0195', lpad(to_hex(n / 65536), 4, '0'), '-',
     lpad(to_hex(mod(n, 65536)), 4, '0'), '-7', substr(md5(concat('{prefix}', n)), 1, 3), '-8',
     substr(md5(concat('{prefix}', n)), 4, 3), '-', substr(md5(concat('{prefix}', n)), 7, 12))""",
-    "aggregate_id": "concat('{prefix}-', mod(n, {aggregates}))",
+    "aggregate_id": "concat('{of}-', mod(n, {aggregates}))",
     "payload": "concat('{payload_text}', n, '}')",
     "instant": "clock_timestamp() - interval '{age} seconds'",
     "numbers": "generate_series(1, {count}) AS n",
@@ -49,7 +49,7 @@ _DIALECTS = {
     "sqlite": {
         "message_id": """printf('0195%04x-%04x-7000-8', n / 65536, n % 65536)
     || lower(hex(randomblob(8)))""",
-        "aggregate_id": "'{prefix}-' || (n % {aggregates})",
+        "aggregate_id": "'{of}-' || (n % {aggregates})",
         "payload": "'{payload_text}' || n || '}'",
         "instant": "strftime('%Y-%m-%d %H:%M:%f', 'now', '-{age} seconds') || '000'",
         "numbers": """(WITH RECURSIVE numbers (n) AS
@@ -66,6 +66,7 @@ class Rows:
         count: How many rows.
         aggregates: Over how many aggregates they go round; ``None``: each has its own.
         prefix: Of the aggregates' ids; no two fillings of one table share it.
+        of: The prefix of an earlier filling, to whose aggregates these rows belong.
         status: ``PENDING``, ``SENT`` or ``FAILED``.
         age_seconds: How long ago they were stored, and have been due since.
     """
@@ -73,16 +74,22 @@ class Rows:
     count: int
     aggregates: int | None = None
     prefix: str = "order"
+    of: str | None = None
     status: str = "PENDING"
     age_seconds: int = 60
 
 
 def fill(database: BenchDatabase, *wanted: Rows) -> None:
     """Put rows into the outbox, and have the database look at what it holds by then."""
+    insert(database, *wanted)
+    database.analyze()
+
+
+def insert(database: BenchDatabase, *wanted: Rows) -> None:
+    """Put rows into the outbox, and leave the database with what it has known of it before."""
     for rows in wanted:
         with database.engine.begin() as connection:
             connection.exec_driver_sql(_statement(database, rows))
-    database.analyze()
 
 
 def refill(database: BenchDatabase, *wanted: Rows) -> None:
@@ -98,6 +105,7 @@ def _statement(database: BenchDatabase, rows: Rows) -> str:
         "payload_text": _PAYLOAD,
         "status": rows.status,
         "prefix": rows.prefix,
+        "of": rows.of or rows.prefix,
         "aggregates": str(rows.aggregates or rows.count),
         "age": str(rows.age_seconds),
         "count": str(rows.count),
