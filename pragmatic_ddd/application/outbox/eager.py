@@ -249,7 +249,7 @@ class EagerOutboxPublisher:
         def stopped() -> bool:
             return not may_send or board.is_aborted or self.health.setbacks != setbacks
 
-        outcome = self._delivery.deliver_all(claims, stopped=stopped)
+        outcome = self._delivery.deliver(claims, stopped=stopped)
         if is_probe and may_send:
             self._end_probe(outcome)
         return outcome
