@@ -148,7 +148,7 @@ class Claiming:
             }
             for row_id, error in sorted(unreadable.items())
         ]
-        bury(connection, statements, failed)
+        bury(connection, self.dialect, failed)
         for row_id, error in unreadable.items():
             aggregate = locked.aggregates[places[row_id]]
             _logger.error(

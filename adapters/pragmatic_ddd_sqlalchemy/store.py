@@ -153,9 +153,8 @@ class SqlAlchemyOutboxStore:
     def mark_failed(self, failed: Sequence[FailedTry]) -> int:
         if not failed:
             return 0
-        statements = self._dialect.statements
         failures = [_failure(one) for one in failed]
-        return self._own.write(lambda connection: bury(connection, statements, failures))
+        return self._own.write(lambda connection: bury(connection, self._dialect, failures))
 
     def tidy(self) -> int:
         return self._maintenance.tidy()

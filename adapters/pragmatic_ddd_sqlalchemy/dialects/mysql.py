@@ -78,6 +78,15 @@ SET o.attempts = o.attempts + (o.status = 'PROCESSING' OR o.claim_token IS NOT N
     o.due_at = UTC_TIMESTAMP(6) + INTERVAL :lease SECOND, o.status = 'PROCESSING'
 """
 
+_LOCK_TAILS = """
+SELECT o.id
+FROM {ids} STRAIGHT_JOIN {outbox} AS f FORCE INDEX (PRIMARY) ON f.id = b.id
+STRAIGHT_JOIN {outbox} AS o FORCE INDEX ({unsent}) ON o.unsent = 1
+    AND o.aggregate_type = f.aggregate_type AND o.aggregate_id = f.aggregate_id AND o.id > f.id
+WHERE f.status = 'FAILED' AND {waits}
+FOR UPDATE SKIP LOCKED
+"""
+
 # The first hindered (or FAILED) row of an aggregate, and not any before this row: MariaDB
 # remembers a subquery's result by what it depends on, here once for all rows of a hot aggregate.
 _STATEMENTS = Statements(
@@ -146,14 +155,6 @@ UPDATE {failed_tries}
 SET o.attempts = o.attempts + b.counted, o.failures = o.failures + 1, o.last_error = b.error,
     o.claim_token = NULL, o.status = 'FAILED'
 WHERE o.status IN ('PENDING', 'PROCESSING')
-""",
-    lock_tail="""
-SELECT o.id
-FROM {ids} STRAIGHT_JOIN {outbox} AS f FORCE INDEX (PRIMARY) ON f.id = b.id
-STRAIGHT_JOIN {outbox} AS o FORCE INDEX ({unsent}) ON o.unsent = 1
-    AND o.aggregate_type = f.aggregate_type AND o.aggregate_id = f.aggregate_id AND o.id > f.id
-WHERE f.status = 'FAILED' AND {waits}
-FOR UPDATE SKIP LOCKED
 """,
     lock_newcomers="""
 SELECT o.id, o.aggregate_type, o.aggregate_id
@@ -277,6 +278,7 @@ class MySqlDialect:
     _insert: MySqlInsert
     _gaps: sa.TextClause
     _mark: sa.TextClause
+    _lock_tails: sa.TextClause
 
     @classmethod
     def for_table(cls, table: sa.Table, dialect: sa.Dialect) -> Self:
@@ -287,6 +289,7 @@ class MySqlDialect:
             insert=MySqlInsert.for_table(table, dialect),
             gaps=named(_GAPS, names),
             mark=named(_MARK, names),
+            lock_tails=named(_LOCK_TAILS, names),
         )
 
     def serves(self, dialect: sa.Dialect) -> bool:
@@ -334,6 +337,11 @@ class MySqlDialect:
                 },
             )
         return [_as_marked(row) for row in taken]
+
+    def park_tails(self, connection: sa.Connection, ids: Sequence[int]) -> None:
+        tail = connection.execute(self._lock_tails, {"batch": as_json(ids)}).scalars().all()
+        if tail:
+            connection.execute(self.statements.park, {"batch": as_json(sorted(tail))})
 
 
 def _as_marked(row: LockedRow) -> Row:

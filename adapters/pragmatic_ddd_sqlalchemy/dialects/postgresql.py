@@ -21,7 +21,7 @@ from pragmatic_ddd_sqlalchemy.dialects.statements import (
     names_of,
     prepared,
 )
-from pragmatic_ddd_sqlalchemy.rows import Row
+from pragmatic_ddd_sqlalchemy.rows import Row, as_json
 
 # What stands in several statements in the same words; later ones may stand in earlier ones.
 _FRAGMENTS = {
@@ -103,6 +103,18 @@ FROM mine JOIN gaps
     ON gaps.aggregate_type = mine.aggregate_type AND gaps.aggregate_id = mine.aggregate_id
 WHERE o.id = mine.id AND (gaps.id IS NULL OR mine.id < gaps.id)
 RETURNING {claimed_columns}
+"""
+
+_PARK_TAILS = """
+WITH tail AS MATERIALIZED (
+    SELECT o.id FROM {outbox} AS f
+    JOIN {outbox} AS o ON o.aggregate_type = f.aggregate_type
+        AND o.aggregate_id = f.aggregate_id AND o.id > f.id
+    WHERE f.id = ANY (ARRAY({ids})) AND f.status = 'FAILED'
+        AND o.status NOT IN ('SENT', 'SKIPPED') AND {waits}
+    FOR UPDATE OF o SKIP LOCKED
+)
+UPDATE {outbox} AS o SET due_at = {parked_until} FROM tail WHERE o.id = tail.id
 """
 
 # The aggregates with a hindered row are read once and hashed, and only their rows are probed:
@@ -187,14 +199,6 @@ SET status = 'FAILED', claim_token = NULL, attempts = o.attempts + b.counted,
 FROM json_to_recordset(CAST(:batch AS json))
     AS b (id bigint, claim_token text, error text, counted integer)
 WHERE o.id = b.id AND o.claim_token = b.claim_token AND o.status IN ('PENDING', 'PROCESSING')
-""",
-    lock_tail="""
-SELECT o.id FROM {outbox} AS f
-JOIN {outbox} AS o ON o.aggregate_type = f.aggregate_type AND o.aggregate_id = f.aggregate_id
-    AND o.id > f.id
-WHERE f.id = ANY (ARRAY({ids})) AND f.status = 'FAILED'
-    AND o.status NOT IN ('SENT', 'SKIPPED') AND {waits}
-FOR UPDATE OF o SKIP LOCKED
 """,
     # Both looked up once, whatever the planner takes the table's size to be.
     lock_newcomers="""
@@ -323,6 +327,7 @@ class PostgreSqlDialect:
     oldest_server: str = "PostgreSQL 12 (AS MATERIALIZED)"
     _insert: sa.TextClause
     _take: sa.TextClause
+    _park_tails: sa.TextClause
 
     @classmethod
     def for_table(cls, table: sa.Table, dialect: sa.Dialect) -> Self:
@@ -332,6 +337,7 @@ class PostgreSqlDialect:
             statements=prepared(_STATEMENTS, names),
             insert=named(_INSERT, names),
             take=named(_TAKE, names),
+            park_tails=named(_PARK_TAILS, names),
         )
 
     def serves(self, dialect: sa.Dialect) -> bool:
@@ -362,3 +368,6 @@ class PostgreSqlDialect:
             "confirmed": confirmed_token,
         }
         return connection.execute(self._take, parameters).all()
+
+    def park_tails(self, connection: sa.Connection, ids: Sequence[int]) -> None:
+        connection.execute(self._park_tails, {"batch": as_json(ids)})

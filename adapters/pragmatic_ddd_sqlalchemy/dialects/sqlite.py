@@ -20,7 +20,7 @@ from pragmatic_ddd_sqlalchemy.dialects.statements import (
     names_of,
     prepared,
 )
-from pragmatic_ddd_sqlalchemy.rows import CLAIMED_COLUMNS, Row
+from pragmatic_ddd_sqlalchemy.rows import CLAIMED_COLUMNS, Row, as_json
 
 # What stands in several statements in the same words; later ones may stand in earlier ones.
 _FRAGMENTS = {
@@ -117,6 +117,17 @@ WHERE o.id = mine.id AND (gaps.id IS NULL OR mine.id < gaps.id)
 RETURNING {returned_columns}
 """
 
+_PARK_TAILS = """
+UPDATE {outbox} AS o SET due_at = {parked_until}
+WHERE o.id IN (
+    SELECT o.id FROM {outbox} AS f
+    JOIN {outbox} AS o ON o.aggregate_type = f.aggregate_type
+        AND o.aggregate_id = f.aggregate_id AND o.id > f.id
+    WHERE f.id IN ({ids}) AND f.status = 'FAILED'
+        AND o.status NOT IN ('SENT', 'SKIPPED') AND {waits}
+)
+"""
+
 _STATEMENTS = Statements(
     lock_due="""
 SELECT o.id, o.aggregate_type, o.aggregate_id, o.due_at,
@@ -193,12 +204,6 @@ SET status = 'FAILED', claim_token = NULL, attempts = o.attempts + b.counted,
     failures = o.failures + 1, last_error = b.error
 FROM {failed_tries}
 WHERE o.id = b.id AND o.claim_token = b.claim_token AND o.status IN ('PENDING', 'PROCESSING')
-""",
-    lock_tail="""
-SELECT o.id FROM {outbox} AS f
-JOIN {outbox} AS o ON o.aggregate_type = f.aggregate_type AND o.aggregate_id = f.aggregate_id
-    AND o.id > f.id
-WHERE f.id IN ({ids}) AND f.status = 'FAILED' AND o.status NOT IN ('SENT', 'SKIPPED') AND {waits}
 """,
     lock_newcomers="""
 SELECT o.id, o.aggregate_type, o.aggregate_id
@@ -314,6 +319,7 @@ class SqliteDialect:
     oldest_server: str = "SQLite 3.35 (UPDATE … FROM … RETURNING)"
     _insert: sa.TextClause
     _take: sa.TextClause
+    _park_tails: sa.TextClause
 
     @classmethod
     def for_table(cls, table: sa.Table, dialect: sa.Dialect) -> Self:
@@ -325,6 +331,7 @@ class SqliteDialect:
             statements=prepared(_STATEMENTS, names),
             insert=named(_INSERT, names),
             take=named(_TAKE, names),
+            park_tails=named(_PARK_TAILS, names),
         )
 
     def serves(self, dialect: sa.Dialect) -> bool:
@@ -354,3 +361,6 @@ class SqliteDialect:
     ) -> Sequence[Row]:
         parameters = take_parameters(locked, claim_token, lease_seconds, confirmed_token)
         return connection.execute(self._take, parameters).all()
+
+    def park_tails(self, connection: sa.Connection, ids: Sequence[int]) -> None:
+        connection.execute(self._park_tails, {"batch": as_json(ids)})

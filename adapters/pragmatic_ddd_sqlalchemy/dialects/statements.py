@@ -35,7 +35,6 @@ class Statements(Generic[T]):
         release: Fenced.
         retry_later: Fenced. Takes ``horizon``.
         mark_failed: Fenced.
-        lock_tail: What waits behind rows, by id, that are FAILED.
         lock_newcomers: Among the first ``limit`` due rows, those that wait behind a FAILED one,
             each with its aggregate.
         lock_heads: FAILED rows of aggregates, with these, kept from being replayed or skipped.
@@ -67,7 +66,6 @@ class Statements(Generic[T]):
     release: T
     retry_later: T
     mark_failed: T
-    lock_tail: T
     lock_newcomers: T
     lock_heads: T
     park: T
@@ -156,6 +154,13 @@ class IOutboxDialect(Protocol):
 
         Returns:
             ``CLAIMED_COLUMNS`` of the marked rows, as they are now.
+        """
+
+    @abstractmethod
+    def park_tails(self, connection: sa.Connection, ids: Sequence[int]) -> None:
+        """Move the due time of what waits behind those of the rows that are FAILED.
+
+        Passes over rows that somebody else has locked.
         """
 
 
