@@ -68,8 +68,11 @@ class Application:
 
     def units_of_work(self, eager: IEagerPath | None) -> SqlAlchemyUnitsOfWork:
         sessions = self.sessions()
-        SqlAlchemyOutbox(store=self.store, encoding=self.encoding, eager=eager).attach(sessions)
+        self.outbox(eager).attach(sessions)
         return SqlAlchemyUnitsOfWork(sessions)
+
+    def outbox(self, eager: IEagerPath | None) -> SqlAlchemyOutbox:
+        return SqlAlchemyOutbox(store=self.store, encoding=self.encoding, eager=eager)
 
     def eager(self, publisher: IStoredEventPublisher) -> EagerOutboxPublisher:
         return EagerOutboxPublisher(store=self.store, publisher=publisher)

@@ -6,16 +6,15 @@ isolation level and the pool's rollbacks are round trips there.
 """
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from unittest.mock import patch
 
-import sqlalchemy as sa
 from pymysql.connections import Connection
 
 from pragmatic_ddd.application.outbox.relay import OutboxRelay, RelayRound
 from pragmatic_ddd.errors import EventPublishError, EventRejectedError
 from pragmatic_ddd.ports import OutboxMessage, Receipt
+from tests.adapters.sqlalchemy.statements import statements_of
 from tests.benchmarks.databases import BenchDatabase, BenchError, bench_database
 from tests.benchmarks.fill import Rows, refill
 from tests.benchmarks.findings import Findings
@@ -44,38 +43,46 @@ def run(*, quick: bool) -> Findings:
     """Count; it takes no time worth saving."""
     findings = Findings()
     with bench_database("postgresql") as database:
-        clean, troubled = _statements(database)
-        findings.figure("statements_per_round.postgresql", clean)
-        findings.figure("statements_per_round.with_failures", troubled)
-    with bench_database("mariadb") as database:
-        clean, troubled = _statements(database)
-        findings.figure("statements_per_round.mariadb", clean)
-        findings.figure("statements_per_round_with_failures.mariadb", troubled)
-        findings.figure("round_trips_per_round.mariadb", _round_trips(database))
-    with bench_database("sqlite") as database:
-        clean, troubled = _statements(database)
-        findings.figure("statements_per_round.sqlite", clean)
-        findings.figure("statements_per_round_with_failures.sqlite", troubled)
+        findings.figure("statements_per_round.postgresql", len(of_clean_round(database)))
+        findings.figure("statements_per_round.with_failures", len(of_troubled_round(database)))
+    for kind in ("mariadb", "sqlite"):
+        with bench_database(kind) as database:
+            clean, troubled = of_clean_round(database), of_troubled_round(database)
+            findings.figure(f"statements_per_round.{kind}", len(clean))
+            findings.figure(f"statements_per_round_with_failures.{kind}", len(troubled))
+            if kind == "mariadb":
+                findings.figure("round_trips_per_round.mariadb", _round_trips(database))
     return findings
 
 
-def _statements(database: BenchDatabase) -> tuple[int, int]:
-    """Return the statements of a clean round, and of one with failures."""
+def of_clean_round(database: BenchDatabase) -> list[str]:
+    """Return the statements of a round that sends a whole batch."""
     relay = OutboxRelay(store=database.store(), publisher=NoPublisher())
-    troubled = OutboxRelay(store=database.store(), publisher=TroubledPublisher())
     refill(database, _CLEAN)
     relay.run_once()  # the first one has more to say to a server
     refill(database, _CLEAN)
-    with _executed(database.engine) as of_clean:
+    with statements_of(database.engine) as statements:
         _check(relay.run_once(), sent=_BATCH, failed=0, dead=0)
+    return without_begin(statements)
+
+
+def of_troubled_round(database: BenchDatabase) -> list[str]:
+    """Return those of a round with failures, a dead letter, and rows parked and given back."""
+    relay = OutboxRelay(store=database.store(), publisher=TroubledPublisher())
     refill(database, _TROUBLED)
+    database.store().backlog()  # the first one has more to say to a server
     logging.disable()  # of what fails here a person is to hear nothing
     try:
-        with _executed(database.engine) as of_troubled:
-            _check(troubled.run_once(), sent=_BATCH - 12, failed=2, dead=1)
+        with statements_of(database.engine) as statements:
+            _check(relay.run_once(), sent=_BATCH - 12, failed=2, dead=1)
     finally:
         logging.disable(logging.NOTSET)
-    return len(of_clean), len(of_troubled)
+    return without_begin(statements)
+
+
+def without_begin(statements: Iterable[str]) -> list[str]:
+    """Leave out what SQLite is told where other drivers know by themselves."""
+    return [one for one in statements if not one.startswith("BEGIN")]
 
 
 def _check(done: RelayRound, *, sent: int, failed: int, dead: int) -> None:
@@ -83,21 +90,6 @@ def _check(done: RelayRound, *, sent: int, failed: int, dead: int) -> None:
         raise BenchError(
             f"the round was to send {sent}, with {failed} failed and {dead} dead: {done}"
         )
-
-
-@contextmanager
-def _executed(engine: sa.Engine) -> Iterator[list[str]]:
-    """Yield a list that gets what SQLAlchemy executes meanwhile."""
-    statements: list[str] = []
-
-    def note(*arguments: object) -> None:
-        statements.append(str(arguments[2]))
-
-    sa.event.listen(engine, "before_cursor_execute", note)
-    try:
-        yield statements
-    finally:
-        sa.event.remove(engine, "before_cursor_execute", note)
 
 
 def _round_trips(database: BenchDatabase) -> int:
