@@ -59,11 +59,11 @@ class SqlAlchemyUnitOfWork:
     def commit(self) -> None:
         self._check_open()
         try:
-            with translated(), lost_races_told():
-                self.session.commit()
+            self.session.commit()
         except BaseException:
             self.rollback()
-            raise
+            with translated(), lost_races_told():
+                raise
         self._has_ended = True
 
     def rollback(self) -> None:
