@@ -21,7 +21,7 @@ _Loop = Callable[[int], float]
 
 def run(*, quick: bool) -> Findings:
     """Measure on each database, on PostgreSQL also with every commit on disk."""
-    rows = 10_000 if quick else 20_000
+    rows = 6_000 if quick else 20_000
     rounds = 3 if quick else _ROUNDS
     findings = Findings()
     findings.add(_postgresql(rows, rounds))

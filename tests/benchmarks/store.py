@@ -29,7 +29,7 @@ def run(*, quick: bool) -> Findings:
     """Measure on each database."""
     findings = Findings()
     for kind in DATABASES:
-        measured = _measure(kind, rounds=20 if quick else 80)
+        measured = _measure(kind, rounds=12 if quick else 80)
         for key, contender in {
             "store_overhead": "event",
             "store_overhead_version_only": "event_version_only",
