@@ -26,6 +26,7 @@ from pragmatic_ddd.ports.outbox_message import ClaimedMessage
 from pragmatic_ddd_sqlalchemy.dead_letters import bury
 from pragmatic_ddd_sqlalchemy.dialects import IOutboxDialect
 from pragmatic_ddd_sqlalchemy.dialects.locked import Locked, LockedRow, aggregates_json
+from pragmatic_ddd_sqlalchemy.dialects.sql import Sql
 from pragmatic_ddd_sqlalchemy.own_transactions import OwnTransactions
 from pragmatic_ddd_sqlalchemy.row_limits import shortened
 from pragmatic_ddd_sqlalchemy.rows import as_json, claimed_of
@@ -138,7 +139,7 @@ class Claiming:
         }
         statements = self.dialect.statements
         given_back = [{"id": row_id, "claim_token": token} for row_id in sorted(free)]
-        connection.execute(statements.release, {"batch": as_json(given_back)})
+        statements.release.execute(connection, {"batch": as_json(given_back)})
         failed = [
             {
                 "id": row_id,
@@ -166,20 +167,20 @@ class Claiming:
         Else, with enough of the younger ones, every claim would find these and no other.
         """
         statements = self.dialect.statements
-        stragglers = connection.execute(
-            statements.lock_stragglers,
+        stragglers = statements.lock_stragglers.execute(
+            connection,
             {"aggregates": aggregates_json(locked), "limit": batch_size},
         ).all()
         moves = [{"id": row_id, "due_at": str(due_at)} for row_id, due_at in stragglers]
         if moves:
-            connection.execute(statements.move_due, {"batch": as_json(moves)})
+            statements.move_due.execute(connection, {"batch": as_json(moves)})
         return len(moves)
 
 
 def _lock(
-    connection: sa.Connection, statement: sa.TextClause, parameters: dict[str, object]
+    connection: sa.Connection, statement: Sql, parameters: dict[str, object]
 ) -> list[LockedRow]:
-    rows = connection.execute(statement, parameters).all()
+    rows = statement.execute(connection, parameters).all()
     return [LockedRow._make((*row[:5], row[5:])) for row in rows]
 
 

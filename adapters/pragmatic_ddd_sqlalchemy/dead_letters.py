@@ -23,7 +23,7 @@ def bury(
         How many rows were still their owner's.
     """
     changed = sum(
-        connection.execute(dialect.statements.mark_failed, {"batch": batch}).rowcount
+        dialect.statements.mark_failed.execute(connection, {"batch": batch}).rowcount
         for batch in batches(failures)
     )
     dialect.park_tails(connection, [failure["id"] for failure in failures])

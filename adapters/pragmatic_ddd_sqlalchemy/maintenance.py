@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from pragmatic_ddd.application.arguments import refuse_text
 from pragmatic_ddd.errors import OutboxStoreError
+from pragmatic_ddd_sqlalchemy.dialects.sql import Sql
 from pragmatic_ddd_sqlalchemy.dialects.statements import Statements
 from pragmatic_ddd_sqlalchemy.own_transactions import OwnTransactions, pause
 from pragmatic_ddd_sqlalchemy.row_limits import shortened, unique
@@ -30,7 +31,7 @@ _WAKING_TRIES = 8
 class Maintenance:
     """Bounded work in short transactions."""
 
-    statements: Statements[sa.TextClause]
+    statements: Statements[Sql]
     transactions: OwnTransactions
     horizon: dt.timedelta
 
@@ -69,18 +70,18 @@ class Maintenance:
         """
         statements = self.statements
         limit = {"limit": _TIDIED_AT_ONCE}
-        newcomers = connection.execute(statements.lock_newcomers, limit).all()
+        newcomers = statements.lock_newcomers.execute(connection, limit).all()
         if not newcomers:
             return 0
         batch = {"batch": as_json(_aggregates(newcomers))}
         heads: dict[tuple[str, str], int] = {}
-        for head, kind, key in connection.execute(statements.lock_heads, batch):
+        for head, kind, key in statements.lock_heads.execute(connection, batch):
             heads[kind, key] = min(head, heads.get((kind, key), head))
         ids = sorted(
             row_id for row_id, kind, key in newcomers if heads.get((kind, key), row_id) < row_id
         )
         if ids:
-            connection.execute(statements.park, {"batch": as_json(ids)})
+            statements.park.execute(connection, {"batch": as_json(ids)})
         return len(ids)
 
     def _bring_back(self) -> int:
@@ -104,15 +105,15 @@ class Maintenance:
 
     def _change(
         self,
-        lock: sa.TextClause,
+        lock: Sql,
         lock_parameters: Mapping[str, object],
-        change: sa.TextClause,
+        change: Sql,
         parameters: Mapping[str, object],
     ) -> int:
         def work(connection: sa.Connection) -> int:
-            ids = connection.execute(lock, lock_parameters).scalars().all()
+            ids = lock.execute(connection, lock_parameters).scalars().all()
             if ids:
-                connection.execute(change, {**parameters, "batch": as_json(sorted(ids))})
+                change.execute(connection, {**parameters, "batch": as_json(sorted(ids))})
             return len(ids)
 
         return self.transactions.write(work)
@@ -120,7 +121,7 @@ class Maintenance:
     def _revive(
         self,
         message_ids: Sequence[str],
-        change: sa.TextClause,
+        change: Sql,
         parameters: Mapping[str, object],
         *,
         also_skipped: bool,
@@ -131,10 +132,10 @@ class Maintenance:
         dead = {"batch": as_json(unique(message_ids)), "also_skipped": also_skipped}
 
         def work(connection: sa.Connection) -> Sequence[Row]:
-            rows = connection.execute(self.statements.lock_dead, dead).all()
+            rows = self.statements.lock_dead.execute(connection, dead).all()
             if rows:
                 ids = as_json(sorted(row_id for row_id, *_ in rows))
-                connection.execute(change, {**parameters, "batch": ids})
+                change.execute(connection, {**parameters, "batch": ids})
                 self._wake(connection, _aggregates(rows))
             return rows
 
@@ -145,9 +146,9 @@ class Maintenance:
 
     def _wake(self, connection: sa.Connection, aggregates: Sequence[dict[str, Any]]) -> None:
         batch = {"batch": as_json(aggregates)}
-        parked = connection.execute(self.statements.lock_parked, batch).scalars().all()
+        parked = self.statements.lock_parked.execute(connection, batch).scalars().all()
         if parked:
-            connection.execute(self.statements.wake, {"batch": as_json(sorted(parked))})
+            self.statements.wake.execute(connection, {"batch": as_json(sorted(parked))})
 
     def _wake_the_rest(self, aggregates: Sequence[dict[str, Any]]) -> None:
         """Wake what somebody had locked just then, such as a claim that was to pass it over."""
@@ -156,7 +157,7 @@ class Maintenance:
         problem: object = "it is locked"
         try:
             for tries in range(_WAKING_TRIES):
-                if self.transactions.read(lambda it: it.execute(find, batch).first()) is None:
+                if self.transactions.read(lambda it: find.execute(it, batch).first()) is None:
                     return
                 self.transactions.write(lambda it: self._wake(it, aggregates))
                 pause(tries)

@@ -22,6 +22,7 @@ from pragmatic_ddd_sqlalchemy.claiming import Claiming
 from pragmatic_ddd_sqlalchemy.connection_capacity import refuse_narrow
 from pragmatic_ddd_sqlalchemy.dead_letters import bury
 from pragmatic_ddd_sqlalchemy.dialects import IOutboxDialect, outbox_dialect
+from pragmatic_ddd_sqlalchemy.dialects.sql import Sql
 from pragmatic_ddd_sqlalchemy.dialects.statements import Inserted
 from pragmatic_ddd_sqlalchemy.engine import is_in_memory, refuse_unprepared
 from pragmatic_ddd_sqlalchemy.errors import translated
@@ -124,7 +125,7 @@ class SqlAlchemyOutboxStore:
             return set()
         statement, batch = self._dialect.statements.unclaimed, as_json(sorted(set(ids)))
         return self._own.read(
-            lambda connection: set(connection.execute(statement, {"batch": batch}).scalars())
+            lambda connection: set(statement.execute(connection, {"batch": batch}).scalars())
         )
 
     def mark_sent(self, delivered: Sequence[Delivered]) -> int:
@@ -161,14 +162,14 @@ class SqlAlchemyOutboxStore:
 
     def next_due_in(self) -> dt.timedelta | None:
         statement = self._dialect.statements.next_due
-        seconds = self._own.read(lambda connection: connection.execute(statement).scalar())
+        seconds = self._own.read(lambda connection: statement.execute(connection).scalar())
         if seconds is None:
             return None
         return max(dt.timedelta(seconds=float(seconds)), _SMALLEST_WAIT)
 
     def backlog(self) -> Backlog:
         statement = self._dialect.statements.backlog
-        row = self._own.read(lambda connection: connection.execute(statement).one())
+        row = self._own.read(lambda connection: statement.execute(connection).one())
         return Backlog(
             pending=row.pending,
             processing=row.processing,
@@ -203,7 +204,7 @@ class SqlAlchemyOutboxStore:
 
     def _settle(
         self,
-        statement: sa.TextClause,
+        statement: Sql,
         batch: Sequence[Mapping[str, object]],
         parameters: Mapping[str, object] | None = None,
     ) -> int:
@@ -211,15 +212,13 @@ class SqlAlchemyOutboxStore:
             return 0
         parts = [{"batch": part, **(parameters or {})} for part in batches(batch)]
         return self._own.write(
-            lambda connection: sum(connection.execute(statement, part).rowcount for part in parts)
+            lambda connection: sum(statement.execute(connection, part).rowcount for part in parts)
         )
 
-    def _entries(
-        self, statement: sa.TextClause, parameters: Mapping[str, object]
-    ) -> list[OutboxEntry]:
+    def _entries(self, statement: Sql, parameters: Mapping[str, object]) -> list[OutboxEntry]:
         return self._own.read(
             lambda connection: [
-                entry_of(row) for row in connection.execute(statement, parameters).all()
+                entry_of(row) for row in statement.execute(connection, parameters).all()
             ]
         )
 

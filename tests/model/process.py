@@ -25,7 +25,7 @@ from tests.model.evidence import Evidence
 from tests.model.history import History
 from tests.model.holdings import Holdings
 from tests.model.outboxes import Outbox
-from tests.model.scheduler import BatonCondition, CrashedError, Scheduler, Task
+from tests.model.scheduler import BatonCondition, BatonQueue, CrashedError, Scheduler, Task
 from tests.model.watched_store import WatchedStore
 from tests.model.world_clock import WorldClock
 
@@ -84,7 +84,11 @@ class SimulatedEagerPublisher(EagerOutboxPublisher):
 
     def _begin_empty(self) -> None:
         super()._begin_empty()
-        self._board._changed = BatonCondition(self.scheduler)  # type: ignore[assignment]  # a stand-in
+        baton = BatonCondition(self.scheduler)
+        self._board._lock = baton  # type: ignore[assignment]  # a stand-in, as are these
+        self._board._for_coordinator = baton  # type: ignore[assignment]
+        self._board._for_idleness = baton  # type: ignore[assignment]
+        self._board._for_workers = BatonQueue(self.scheduler)  # type: ignore[assignment]
 
     def _coordinator(self, board: LaneBoard) -> Coordinator:
         self.coordinator = super()._coordinator(board)

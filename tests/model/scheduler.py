@@ -187,5 +187,23 @@ class BatonCondition:
     def wait_for(self, condition: Callable[[], object], timeout: float | None = None) -> bool:
         return self.scheduler.wait_for(condition, timeout)
 
+    def notify(self) -> None:
+        """Nobody sleeps, either."""
+
     def notify_all(self) -> None:
         """Nobody sleeps: every condition is looked at before the next step."""
+
+
+@attrs.define(eq=False)
+class BatonQueue:
+    """Stands in for a ``queue.SimpleQueue`` of tickets where one thread runs at a time."""
+
+    scheduler: Scheduler
+    tickets: int = 0
+
+    def put(self, _: None) -> None:
+        self.tickets += 1
+
+    def get(self) -> None:
+        self.scheduler.wait_for(lambda: self.tickets, None)
+        self.tickets -= 1

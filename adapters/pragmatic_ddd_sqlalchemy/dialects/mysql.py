@@ -18,6 +18,7 @@ import sqlalchemy as sa
 from pragmatic_ddd.ports.outbox_message import Reservation
 from pragmatic_ddd_sqlalchemy.dialects.locked import Locked, LockedRow, aggregates_json
 from pragmatic_ddd_sqlalchemy.dialects.mysql_insert import MySqlInsert, is_mariadb
+from pragmatic_ddd_sqlalchemy.dialects.sql import Sql
 from pragmatic_ddd_sqlalchemy.dialects.statements import (
     Inserted,
     Statements,
@@ -271,14 +272,14 @@ FOR UPDATE SKIP LOCKED
 class MySqlDialect:
     """The SQL for one table in MySQL or MariaDB."""
 
-    statements: Statements[sa.TextClause]
+    statements: Statements[Sql]
     isolation_level: str | None = "READ COMMITTED"
     settles_beside_claims: bool = True
     oldest_server: str = "MySQL 8.0.4 or MariaDB 10.6 (SKIP LOCKED, JSON_TABLE)"
     _insert: MySqlInsert
-    _gaps: sa.TextClause
-    _mark: sa.TextClause
-    _lock_tails: sa.TextClause
+    _gaps: Sql
+    _mark: Sql
+    _lock_tails: Sql
 
     @classmethod
     def for_table(cls, table: sa.Table, dialect: sa.Dialect) -> Self:
@@ -313,8 +314,8 @@ class MySqlDialect:
         lease_seconds: float,
         confirmed_token: str,
     ) -> Sequence[Row]:
-        gaps = connection.execute(
-            self._gaps,
+        gaps = self._gaps.execute(
+            connection,
             {
                 "batch": as_json([row.id for row in locked.rows]),
                 "aggregates": aggregates_json(locked),
@@ -328,8 +329,8 @@ class MySqlDialect:
             if place not in first_gap or row.id < first_gap[place]
         ]
         if taken:
-            connection.execute(
-                self._mark,
+            self._mark.execute(
+                connection,
                 {
                     "batch": as_json([row.id for row in taken]),
                     "claim_token": claim_token,
@@ -339,9 +340,9 @@ class MySqlDialect:
         return [_as_marked(row) for row in taken]
 
     def park_tails(self, connection: sa.Connection, ids: Sequence[int]) -> None:
-        tail = connection.execute(self._lock_tails, {"batch": as_json(ids)}).scalars().all()
+        tail = self._lock_tails.execute(connection, {"batch": as_json(ids)}).scalars().all()
         if tail:
-            connection.execute(self.statements.park, {"batch": as_json(sorted(tail))})
+            self.statements.park.execute(connection, {"batch": as_json(sorted(tail))})
 
 
 def _as_marked(row: LockedRow) -> Row:

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from pragmatic_ddd.ports.outbox_message import Reservation
 from pragmatic_ddd_sqlalchemy.connection_capacity import refuse_oversized
+from pragmatic_ddd_sqlalchemy.dialects.sql import Sql
 from pragmatic_ddd_sqlalchemy.dialects.statements import Inserted, named, names_of, ownable
 from pragmatic_ddd_sqlalchemy.rows import as_json, batches
 
@@ -58,11 +59,11 @@ SELECT o.message_id, o.id FROM {texts} STRAIGHT_JOIN {outbox} AS o FORCE INDEX (
 class MySqlInsert:
     """Inserts rows of one table."""
 
-    _clock: sa.TextClause
-    _reserve_mariadb: sa.TextClause
-    _reserve_mysql: sa.TextClause
-    _insert: sa.TextClause
-    _inserted: sa.TextClause
+    _clock: Sql
+    _reserve_mariadb: Sql
+    _reserve_mysql: Sql
+    _insert: Sql
+    _inserted: Sql
 
     @classmethod
     def for_table(cls, table: sa.Table, dialect: sa.Dialect) -> Self:
@@ -85,8 +86,8 @@ class MySqlInsert:
         """Insert rows in the given order, each owned if it may be."""
         refuse_oversized(connection, rows)
         births = self._births(connection, rows, reservation)
-        connection.execute(
-            self._insert, [row | born for row, born in zip(rows, births, strict=True)]
+        self._insert.execute_many(
+            connection, [row | born for row, born in zip(rows, births, strict=True)]
         )
         owned = {
             row["message_id"]: born["claim_token"] is not None
@@ -95,7 +96,7 @@ class MySqlInsert:
         return {
             row.message_id: Inserted(id=row.id, owned=owned[row.message_id])
             for batch in batches(list(owned))
-            for row in connection.execute(self._inserted, {"batch": batch})
+            for row in self._inserted.execute(connection, {"batch": batch})
         }
 
     def _births(
@@ -112,7 +113,7 @@ class MySqlInsert:
             if may
         }
         if reservation is None or not aggregates:
-            clock = connection.execute(self._clock).scalar_one()
+            clock = self._clock.execute(connection).scalar_one()
             return [_born(clock)] * len(rows)
         found = self._reserve(connection, sorted(aggregates), reservation)
         clock = found[0].clock
@@ -144,7 +145,7 @@ class MySqlInsert:
             "grace": reservation.grace.total_seconds(),
         }
         reserve = self._reserve_mariadb if is_mariadb(connection.dialect) else self._reserve_mysql
-        return connection.execute(reserve, parameters).all()
+        return reserve.execute(connection, parameters).all()
 
 
 def is_mariadb(dialect: sa.Dialect) -> bool:

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from pragmatic_ddd.ports.outbox_message import Reservation
 from pragmatic_ddd_sqlalchemy.dialects.locked import Locked
+from pragmatic_ddd_sqlalchemy.dialects.sql import Sql
 from pragmatic_ddd_sqlalchemy.dialects.statements import (
     Inserted,
     Statements,
@@ -321,13 +322,13 @@ FOR UPDATE OF o SKIP LOCKED
 class PostgreSqlDialect:
     """The SQL for one table in PostgreSQL."""
 
-    statements: Statements[sa.TextClause]
+    statements: Statements[Sql]
     isolation_level: str | None = "READ COMMITTED"
     settles_beside_claims: bool = True
     oldest_server: str = "PostgreSQL 12 (AS MATERIALIZED)"
-    _insert: sa.TextClause
-    _take: sa.TextClause
-    _park_tails: sa.TextClause
+    _insert: Sql
+    _take: Sql
+    _park_tails: Sql
 
     @classmethod
     def for_table(cls, table: sa.Table, dialect: sa.Dialect) -> Self:
@@ -349,7 +350,7 @@ class PostgreSqlDialect:
         rows: Sequence[dict[str, Any]],
         reservation: Reservation | None,
     ) -> dict[str, Inserted]:
-        inserted = connection.execute(self._insert, insert_parameters(rows, reservation))
+        inserted = self._insert.execute(connection, insert_parameters(rows, reservation))
         return {row.message_id: Inserted(id=row.id, owned=row.owned) for row in inserted}
 
     def take(
@@ -367,7 +368,7 @@ class PostgreSqlDialect:
             "lease": lease_seconds,
             "confirmed": confirmed_token,
         }
-        return connection.execute(self._take, parameters).all()
+        return self._take.execute(connection, parameters).all()
 
     def park_tails(self, connection: sa.Connection, ids: Sequence[int]) -> None:
-        connection.execute(self._park_tails, {"batch": as_json(ids)})
+        self._park_tails.execute(connection, {"batch": as_json(ids)})

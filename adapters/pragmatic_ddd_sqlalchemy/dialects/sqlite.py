@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from pragmatic_ddd.ports.outbox_message import Reservation
 from pragmatic_ddd_sqlalchemy.dialects.locked import Locked, take_parameters
+from pragmatic_ddd_sqlalchemy.dialects.sql import Sql
 from pragmatic_ddd_sqlalchemy.dialects.statements import (
     Inserted,
     Statements,
@@ -313,13 +314,13 @@ ORDER BY o.sent_at LIMIT :limit
 class SqliteDialect:
     """The SQL for one table in SQLite."""
 
-    statements: Statements[sa.TextClause]
+    statements: Statements[Sql]
     isolation_level: str | None = None
     settles_beside_claims: bool = False  # there is one writer
     oldest_server: str = "SQLite 3.35 (UPDATE … FROM … RETURNING)"
-    _insert: sa.TextClause
-    _take: sa.TextClause
-    _park_tails: sa.TextClause
+    _insert: Sql
+    _take: Sql
+    _park_tails: Sql
 
     @classmethod
     def for_table(cls, table: sa.Table, dialect: sa.Dialect) -> Self:
@@ -343,7 +344,7 @@ class SqliteDialect:
         rows: Sequence[dict[str, Any]],
         reservation: Reservation | None,
     ) -> dict[str, Inserted]:
-        inserted = connection.execute(self._insert, insert_parameters(rows, reservation))
+        inserted = self._insert.execute(connection, insert_parameters(rows, reservation))
         # Not RETURNING claim_token IS NOT NULL: SQLite 3.40 says 1 for a NULL that was selected.
         return {
             row.message_id: Inserted(id=row.id, owned=row.claim_token is not None)
@@ -360,7 +361,7 @@ class SqliteDialect:
         confirmed_token: str,
     ) -> Sequence[Row]:
         parameters = take_parameters(locked, claim_token, lease_seconds, confirmed_token)
-        return connection.execute(self._take, parameters).all()
+        return self._take.execute(connection, parameters).all()
 
     def park_tails(self, connection: sa.Connection, ids: Sequence[int]) -> None:
-        connection.execute(self._park_tails, {"batch": as_json(ids)})
+        self._park_tails.execute(connection, {"batch": as_json(ids)})

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from pragmatic_ddd.ports.outbox_message import Reservation
 from pragmatic_ddd_sqlalchemy.dialects.locked import Locked
+from pragmatic_ddd_sqlalchemy.dialects.sql import Sql
 from pragmatic_ddd_sqlalchemy.rows import CLAIMED_COLUMNS, ENTRY_COLUMNS, Row, as_json
 from pragmatic_ddd_sqlalchemy.table import index_name
 
@@ -106,7 +107,7 @@ class IOutboxDialect(Protocol):
 
     @property
     @abstractmethod
-    def statements(self) -> Statements[sa.TextClause]: ...
+    def statements(self) -> Statements[Sql]: ...
 
     @property
     @abstractmethod
@@ -177,14 +178,14 @@ def names_of(table: sa.Table, dialect: sa.Dialect) -> dict[str, str]:
     } | {placeholder: name.replace(":", r"\:") for placeholder, name in names.items()}
 
 
-def named(text: str, names: Mapping[str, str]) -> sa.TextClause:
+def named(text: str, names: Mapping[str, str]) -> Sql:
     """Put names and fragments in the places of their placeholders, such as ``{outbox}``."""
     for placeholder, name in names.items():
         text = text.replace("{" + placeholder + "}", name)
-    return sa.text(text)
+    return Sql(text)
 
 
-def prepared(texts: Statements[str], names: Mapping[str, str]) -> Statements[sa.TextClause]:
+def prepared(texts: Statements[str], names: Mapping[str, str]) -> Statements[Sql]:
     """Do for all statements what ``named`` does for one."""
     fields = attrs.asdict(texts)
     return Statements(**{field: named(text, names) for field, text in fields.items()})

@@ -118,7 +118,7 @@ def test_a_second_claimer_gets_other_rows_while_the_first_is_claiming(
     statement = outbox_dialect(server.table, server.engine.dialect).statements.lock_due
     read_committed = server.engine.execution_options(isolation_level="READ COMMITTED")
     with read_committed.connect() as connection:
-        first = {row[0] for row in connection.execute(statement, {"limit": 5})}
+        first = {row[0] for row in statement.execute(connection, {"limit": 5, "confirmed": ""})}
 
         second = {one.id for one in store.claim_pending(batch_size=5, lease=A_MINUTE)}
 

@@ -5,6 +5,8 @@ from contextlib import contextmanager
 
 import sqlalchemy as sa
 
+from pragmatic_ddd_sqlalchemy.dialects.sql import Sql
+
 
 @contextmanager
 def statements_of(engine: sa.Engine) -> Iterator[list[str]]:
@@ -21,12 +23,12 @@ def statements_of(engine: sa.Engine) -> Iterator[list[str]]:
         sa.event.remove(engine, "before_cursor_execute", remember)
 
 
-def once_after(engine: sa.Engine, statement: sa.TextClause, do: Callable[[], object]) -> None:
+def once_after(engine: sa.Engine, statement: Sql, do: Callable[[], object]) -> None:
     """Do something as soon as that statement has been executed, for the first time."""
     times = iter([True])
 
-    def executed(_: sa.Connection, clause: sa.ClauseElement, *__: object) -> None:
-        if getattr(clause, "text", None) == statement.text and next(times, False):
+    def executed(connection: sa.Connection, _: object, text: str, *__: object) -> None:
+        if text == statement.text_for(connection.dialect) and next(times, False):
             do()
 
-    sa.event.listen(engine, "after_execute", executed)
+    sa.event.listen(engine, "after_cursor_execute", executed)

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from pragmatic_ddd.testing.messages import A_MINUTE, a_message, failed, message_ids
 from pragmatic_ddd_sqlalchemy.dialects import outbox_dialect
+from pragmatic_ddd_sqlalchemy.dialects.sql import Sql
 from pragmatic_ddd_sqlalchemy.dialects.statements import Statements
 from pragmatic_ddd_sqlalchemy.store import SqlAlchemyOutboxStore
 from tests.adapters.sqlalchemy.statements import once_after
@@ -46,7 +47,7 @@ def others() -> Iterator[ThreadPoolExecutor]:
         yield pool
 
 
-def _sql(database: OutboxDatabase) -> Statements[sa.TextClause]:
+def _sql(database: OutboxDatabase) -> Statements[Sql]:
     return outbox_dialect(database.table, database.engine.dialect).statements
 
 

@@ -95,7 +95,7 @@ def test_on_mariadb_newcomers_of_a_hot_aggregate_look_for_its_dead_letter_once(
 
     with mariadb.engine.begin() as connection:
         before = _rows_read(connection)
-        assert connection.execute(statement, {"limit": _BLOCKED}).all() == []
+        assert statement.execute(connection, {"limit": _BLOCKED}).all() == []
 
         assert _rows_read(connection) - before < 2 * (_BLOCKED + _DUE)
 

@@ -120,8 +120,9 @@ def test_the_claim_is_one_range_of_one_partial_index_on_postgresql(
         connection.exec_driver_sql(f"VACUUM ANALYZE {name}")
         connection.exec_driver_sql(f"SET plan_cache_mode = {plans}")
         text = outbox_dialect(postgresql.table, postgresql.engine.dialect).statements.lock_due.text
-        connection.exec_driver_sql(f"PREPARE claim (int) AS {text.replace(':limit', '$1')}")
-        plan = connection.exec_driver_sql("EXPLAIN EXECUTE claim (200)").scalars().all()
+        text = text.replace(":limit", "$1").replace(":confirmed", "$2")
+        connection.exec_driver_sql(f"PREPARE claim (int, text) AS {text}")
+        plan = connection.exec_driver_sql("EXPLAIN EXECUTE claim (200, '')").scalars().all()
         connection.exec_driver_sql("DEALLOCATE claim")
 
     assert any(f"Index Scan using {name}_due" in line for line in plan), plan
@@ -144,7 +145,8 @@ def test_a_dead_row_that_is_still_seen_costs_no_probe_on_postgresql(
         for _ in range(10):
             store.mark_sent(delivered(*store.claim_pending(batch_size=200, lease=A_MINUTE)))
         with postgresql.engine.connect() as connection:
-            explain = f"EXPLAIN (ANALYZE, FORMAT JSON) {text.replace(':limit', '200')}"
+            text = text.replace(":limit", "200").replace(":confirmed", "''")
+            explain = f"EXPLAIN (ANALYZE, FORMAT JSON) {text}"
             (plan,) = connection.exec_driver_sql(explain).scalar_one()
             connection.rollback()
     other.dispose()
@@ -166,7 +168,7 @@ def test_the_claim_sorts_nothing_on_mariadb(mariadb: OutboxDatabase) -> None:
     with mariadb.engine.connect() as connection:
         statement = outbox_dialect(mariadb.table, connection.dialect).statements.lock_due
         explain = sa.text(f"EXPLAIN {statement.text}")
-        plan = connection.execute(explain, {"limit": 200}).mappings().all()
+        plan = connection.execute(explain, {"limit": 200, "confirmed": ""}).mappings().all()
 
     assert [row["key"] for row in plan] == [
         f"{mariadb.table.name}_due",
@@ -181,7 +183,7 @@ def test_a_second_claimer_gets_other_rows_on_mariadb(mariadb: OutboxDatabase) ->
     store.store([a_message(of=str(number)) for number in range(50)])
     with mariadb.engine.connect() as connection:
         statement = outbox_dialect(mariadb.table, connection.dialect).statements.lock_due
-        first = {row[0] for row in connection.execute(statement, {"limit": 5})}
+        first = {row[0] for row in statement.execute(connection, {"limit": 5, "confirmed": ""})}
 
         second = {each.id for each in store.claim_pending(batch_size=5, lease=A_MINUTE)}
 
@@ -196,7 +198,7 @@ def test_the_claim_is_one_range_of_one_partial_index_on_sqlite(sqlite: OutboxDat
     with sqlite.engine.connect() as connection:
         statement = outbox_dialect(sqlite.table, connection.dialect).statements.lock_due
         explain = sa.text(f"EXPLAIN QUERY PLAN {statement.text}")
-        plan = [row[3] for row in connection.execute(explain, {"limit": 200})]
+        plan = [row[3] for row in connection.execute(explain, {"limit": 200, "confirmed": ""})]
 
     assert any(f"SEARCH o USING INDEX {name}_due (due_at<?)" in line for line in plan), plan
     assert any(f"INDEX {name}_hindered" in line for line in plan), plan
