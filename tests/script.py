@@ -21,7 +21,7 @@ _LONGEST_CHILD_SECONDS = 40
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 
 
-def environment(**variables: str) -> dict[str, str]:
+def child_environment(**variables: str) -> dict[str, str]:
     """Return the environment of this process, in which the code of this checkout is imported."""
     return {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'adapters'}", **variables}
 
@@ -41,7 +41,7 @@ def run_script(
             # Forking beside threads is what is tried.
             [sys.executable, "-W", "ignore::DeprecationWarning", str(script)],
             cwd=ROOT,
-            env=environment(**(variables or {})),
+            env=child_environment(**(variables or {})),
             capture_output=True,
             text=True,
             timeout=timeout_seconds,
