@@ -13,7 +13,8 @@ Whatever the session does, an outbox row exists if and only if its transaction w
                             both, and may be added again
     expunge, close          a change that was not flushed leaves with its events; one that was
                             flushed is stored with them, or rolled back
-    expire, refresh         a change that was not flushed is given up, and its events with it
+    expire, refresh         a change that was not flushed is given up, and its events with it;
+                            so where populate_existing() overwrites one, with autoflush off
     delete                  is a change: its events carry the version after the last one
     merge                   carries the events to the copy; refused where it cannot
     bulk_save_objects       refused for aggregates with events, which it would lose
