@@ -5,6 +5,7 @@ import itertools
 import logging
 from abc import abstractmethod
 from collections.abc import Iterable
+from typing import ClassVar
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
@@ -81,7 +82,13 @@ _TROUBLE_SETS = st.sets(st.sampled_from(sorted(_TROUBLES)))
 
 
 class OutboxMachine(RuleBasedStateMachine):
-    """Several processes over one outbox and one broker; a subclass says which."""
+    """Several processes over one outbox and one broker; a subclass says which.
+
+    Attributes:
+        came_to_rest: How many runs of the subclass have ended with all sent that can be.
+    """
+
+    came_to_rest: ClassVar[int] = 0
 
     @abstractmethod
     def outbox(self, clock: WorldClock) -> Outbox:
@@ -298,6 +305,7 @@ class OutboxMachine(RuleBasedStateMachine):
                     self._run([process.begin_round()])
             self._check()
             if all(self._is_settled(row) for row in self.world.history.rows.values()):
+                type(self).came_to_rest += 1
                 return
             self.clock.advance(dt.timedelta(minutes=61))
         left = [row for row in self.world.history.rows.values() if not self._is_settled(row)]
