@@ -9,7 +9,7 @@ import attrs
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
-from pragmatic_ddd.errors import OutboxSchemaError
+from pragmatic_ddd.errors import OutboxSchemaError, OutboxStoreError
 from pragmatic_ddd_sqlalchemy.connection_capacity import refuse_narrow
 from pragmatic_ddd_sqlalchemy.dialects import IOutboxDialect
 from pragmatic_ddd_sqlalchemy.engine import READ_ONLY
@@ -73,7 +73,7 @@ class OwnTransactions:
             options = {**options, "isolation_level": level}
         with self.engine.connect() as connection:
             self._check_server(connection)
-            connection.execution_options(**options)
+            _set_options(connection, options)
             with connection.begin():
                 refuse_narrow(connection)
                 return work(connection)
@@ -84,6 +84,19 @@ class OwnTransactions:
             raise OutboxSchemaError(
                 [f"the outbox needs {self.dialect.oldest_server} or newer, this is {version}"]
             )
+
+
+def _set_options(connection: sa.Connection, options: Mapping[str, Any]) -> None:
+    """Set options; where that takes a word with a server that is gone, raise as SQLAlchemy does.
+
+    It lets the driver's error through here, and would keep the lost connection, and all others
+    in the pool, for as many further errors.
+    """
+    try:
+        connection.execution_options(**options)
+    except connection.dialect.loaded_dbapi.Error as error:
+        connection.exec_driver_sql("SELECT 1")  # raises, and has the pool replaced
+        raise OutboxStoreError(f"{type(error).__name__}: {error}") from error
 
 
 def pause(tries: int) -> None:
