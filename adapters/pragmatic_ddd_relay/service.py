@@ -164,7 +164,7 @@ class RelayService:
             except PragmaticError as error:
                 _logger.error("%r could not be shut down: %s", one, sentence(error))  # noqa: TRY400
                 all_well = False
-            except Exception:
+            except BaseException:  # sys.exit() too: the main thread waits for this one
                 _logger.exception("%r could not be shut down", one)
                 all_well = False
         return all_well
