@@ -10,6 +10,7 @@ nobody; a session that only reads says so:
 
 import contextlib
 import datetime as dt
+import sqlite3
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -89,6 +90,7 @@ def make_sqlite_safe(engine: sa.Engine, *, busy_timeout: dt.timedelta = _BUSY_TI
 
     sa.event.listen(engine, "connect", prepare)
     sa.event.listen(engine, "begin", _begin)
+    sa.event.listen(engine, "invalidate", _give_up_locks)
     if not in_memory:
         engine.dispose()
     return engine
@@ -179,6 +181,16 @@ def _refusal(problem: str) -> ConfigurationError:
 def _default_isolation_level(engine: sa.Engine) -> object:
     given: object = engine.get_execution_options().get("isolation_level")
     return given or getattr(engine.dialect, "_on_connect_isolation_level", None)
+
+
+def _give_up_locks(connection: DBAPIConnection, *_: object) -> None:
+    """Roll back before the connection is closed for Ctrl-C or ``sys.exit()`` in a statement.
+
+    A statement that the exception's traceback still refers to would keep the closed connection
+    alive, and with it the lock of the whole file.
+    """
+    with contextlib.suppress(sqlite3.Error):
+        connection.rollback()
 
 
 def _begin(connection: sa.Connection) -> None:
