@@ -191,9 +191,9 @@ def test_a_transaction_that_was_interrupted_leaves_no_lock(
     def interrupt_the_insert(*_: object) -> None:
         raise interrupt
 
-    sa.event.listen(engine, "after_cursor_execute", interrupt_the_insert)
     with pytest.raises(interrupt) as raised, engine.begin() as connection:
-        connection.exec_driver_sql(f"{INSERT}, ('y') RETURNING text")
+        sa.event.listen(engine, "after_cursor_execute", interrupt_the_insert)
+        connection.exec_driver_sql(f"{INSERT}, ('y'), ('z') RETURNING text")
     sa.event.remove(engine, "after_cursor_execute", interrupt_the_insert)
 
     # Its traceback refers to the statement, of which a row is yet to be fetched.
