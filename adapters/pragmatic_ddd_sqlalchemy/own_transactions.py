@@ -9,7 +9,7 @@ import attrs
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
-from pragmatic_ddd.errors import OutboxSchemaError, OutboxStoreError
+from pragmatic_ddd.errors import ConfigurationError, OutboxSchemaError
 from pragmatic_ddd_sqlalchemy.connection_capacity import refuse_narrow
 from pragmatic_ddd_sqlalchemy.dialects import IOutboxDialect
 from pragmatic_ddd_sqlalchemy.engine import READ_ONLY
@@ -19,6 +19,7 @@ from pragmatic_ddd_sqlalchemy.errors import (
     replace_useless_connections,
     translated,
 )
+from pragmatic_ddd_sqlalchemy.same_database import commits_each_statement
 
 T = TypeVar("T")
 
@@ -30,7 +31,7 @@ _FIRST_PAUSE_SECONDS = 0.002
 class OwnTransactions:
     """Runs work in a transaction of its own, on a connection that it gives back.
 
-    The isolation level is set for that connection and restored, whatever the engine's is. Work
+    They run at READ COMMITTED, whatever the engine's level is, which they leave as it is. Work
     that fails because of others is repeated a few times; so is work that has met a connection
     to a server that has become read-only, on another connection.
     """
@@ -73,9 +74,12 @@ class OwnTransactions:
             options = {**options, "isolation_level": level}
         with self.engine.connect() as connection:
             self._check_server(connection)
-            _set_options(connection, options)
+            self._refuse_autocommit(connection)
+            connection.execution_options(**options)
             with connection.begin():
                 refuse_narrow(connection)
+                if self.dialect.opening is not None:
+                    connection.execute(self.dialect.opening)
                 return work(connection)
 
     def _check_server(self, connection: sa.Connection) -> None:
@@ -85,18 +89,10 @@ class OwnTransactions:
                 [f"the outbox needs {self.dialect.oldest_server} or newer, this is {version}"]
             )
 
-
-def _set_options(connection: sa.Connection, options: Mapping[str, Any]) -> None:
-    """Set options; where that takes a word with a server that is gone, raise as SQLAlchemy does.
-
-    It lets the driver's error through here, and would keep the lost connection, and all others
-    in the pool, for as many further errors.
-    """
-    try:
-        connection.execution_options(**options)
-    except connection.dialect.loaded_dbapi.Error as error:
-        connection.exec_driver_sql("SELECT 1")  # raises, and has the pool replaced
-        raise OutboxStoreError(f"{type(error).__name__}: {error}") from error
+    def _refuse_autocommit(self, connection: sa.Connection) -> None:
+        if commits_each_statement(connection):
+            problem = f"the driver of {self.engine.url} commits by itself (AUTOCOMMIT)"
+            raise ConfigurationError([f"{problem}: what is claimed would be locked by nobody"])
 
 
 def pause(tries: int) -> None:

@@ -310,6 +310,7 @@ class PostgreSqlDialect:
 
     statements: Statements[sa.TextClause]
     isolation_level: str | None = "READ COMMITTED"
+    opening: sa.TextClause | None = None
     oldest_server: str = "PostgreSQL 12 (AS MATERIALIZED)"
     _insert: sa.TextClause
     _take: sa.TextClause

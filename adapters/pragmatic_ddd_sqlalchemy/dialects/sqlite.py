@@ -307,6 +307,7 @@ class SqliteDialect:
 
     statements: Statements[sa.TextClause]
     isolation_level: str | None = None
+    opening: sa.TextClause | None = None
     oldest_server: str = "SQLite 3.35 (UPDATE … FROM … RETURNING)"
     _insert: sa.TextClause
     _take: sa.TextClause
