@@ -207,11 +207,12 @@ class LaneDelivery:
             return
         message = claimed.message
         _logger.warning(
-            "message %s (%s) of %s %s failed, %d of %d attempts are used up: %s",
+            "message %s (%s) of %s %s failed%s, %d of %d attempts are used up: %s",
             message.message_id,
             message.event_type,
             message.aggregate_type,
             message.aggregate_id,
+            "" if counted else " (not counted)",
             claimed.attempts + counted,
             self.max_attempts,
             _text_of(error),
