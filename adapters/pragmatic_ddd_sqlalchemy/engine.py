@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import ConnectionPoolEntry, StaticPool
 
+from pragmatic_ddd.application.arguments import check_type, shown
 from pragmatic_ddd.errors import ConfigurationError
 from pragmatic_ddd_sqlalchemy.sqlite_fork import SqliteForkGate
 
@@ -67,8 +68,9 @@ def make_sqlite_safe(engine: sa.Engine, *, busy_timeout: dt.timedelta = _BUSY_TI
     For an ``AsyncEngine``, pass its ``sync_engine``.
 
     Raises:
-        TypeError: It is no ``sqlalchemy.Engine``.
+        TypeError: It is no ``sqlalchemy.Engine``, or ``busy_timeout`` no duration.
     """
+    check_type("busy_timeout", busy_timeout, dt.timedelta)
     if not isinstance(engine, sa.Engine):
         raise _no_engine(engine, "pass its sync_engine")
     if engine.dialect.name != "sqlite" or is_safe(engine):
@@ -171,7 +173,7 @@ def refuse_unsafe(engine: sa.Engine) -> None:
 
 
 def _no_engine(given: object, advice: str) -> TypeError:
-    return TypeError(f"{given!r} is no sqlalchemy.Engine: {advice}")
+    return TypeError(f"{shown(given)} is no sqlalchemy.Engine: {advice}")
 
 
 def _refusal(problem: str) -> ConfigurationError:

@@ -38,6 +38,7 @@ class OwnTransactions:
 
     engine: sa.Engine
     dialect: IOutboxDialect
+    table: sa.Table
 
     def __attrs_post_init__(self) -> None:
         replace_useless_connections(self.engine)
@@ -49,7 +50,7 @@ class OwnTransactions:
             OutboxStoreError: The last try has failed, too; nothing is changed, unless the
                 connection was lost during the commit itself.
         """
-        with translated():
+        with translated(table=self.table):
             for tries in range(1, _TRIES):
                 try:
                     return self._once(work, {})
@@ -65,7 +66,7 @@ class OwnTransactions:
         Raises:
             OutboxStoreError: The database has failed.
         """
-        with translated():
+        with translated(table=self.table):
             return self._once(work, READ_ONLY)
 
     def _once(self, work: Callable[[sa.Connection], T], options: Mapping[str, Any]) -> T:
