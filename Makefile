@@ -55,7 +55,7 @@ model: $(READY) ## Run the model of the outbox; another run with SEED=7, a longe
 faults: $(READY) services ## Kill, stop, crowd and cut off real processes; QUICK=1, PARTS="kill outage"
 	$(BIN)/python -m tests.acceptance.faults $(if $(QUICK),--quick) $(PARTS)
 
-guards: $(READY) services ## Take each guard of a promise out of the code, and see its test fail
+guards: $(READY) services ## Take each guard of a promise out of the code, and see its test fail; PARTS=G4
 	$(BIN)/python -m tests.acceptance.guards $(PARTS)
 
 bench: $(READY) services ## Measure what the outbox costs; QUICK=1, STRICT=1, PARTS="drain store"

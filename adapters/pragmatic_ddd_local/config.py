@@ -6,6 +6,7 @@ from typing import Self
 import attrs
 from attrs import validators
 
+from pragmatic_ddd.application.arguments import of_type
 from pragmatic_ddd.application.configuration import bind
 from pragmatic_ddd.ports import IConfigurationSource
 
@@ -28,20 +29,20 @@ class LocalEventManagerConfig:
         shutdown_timeout: How long ``shutdown`` waits for what is queued, delayed or under way.
     """
 
-    workers: int = attrs.field(default=4, validator=validators.ge(1))
-    queue_size: int = attrs.field(default=1000, validator=validators.ge(1))
-    retries: int = attrs.field(default=3, validator=validators.ge(0))
+    workers: int = attrs.field(default=4, validator=[of_type(int), validators.ge(1)])
+    queue_size: int = attrs.field(default=1000, validator=[of_type(int), validators.ge(1)])
+    retries: int = attrs.field(default=3, validator=[of_type(int), validators.ge(0)])
     retry_delay: dt.timedelta = attrs.field(
-        default=dt.timedelta(seconds=1.5), validator=validators.ge(_ZERO)
+        default=dt.timedelta(seconds=1.5), validator=[of_type(dt.timedelta), validators.ge(_ZERO)]
     )
     delay: dt.timedelta = attrs.field(
-        default=dt.timedelta(seconds=5), validator=validators.ge(_ZERO)
+        default=dt.timedelta(seconds=5), validator=[of_type(dt.timedelta), validators.ge(_ZERO)]
     )
     longest_call: dt.timedelta = attrs.field(
-        default=dt.timedelta(seconds=10), validator=validators.gt(_ZERO)
+        default=dt.timedelta(seconds=10), validator=[of_type(dt.timedelta), validators.gt(_ZERO)]
     )
     shutdown_timeout: dt.timedelta = attrs.field(
-        default=dt.timedelta(seconds=10), validator=validators.ge(_ZERO)
+        default=dt.timedelta(seconds=10), validator=[of_type(dt.timedelta), validators.ge(_ZERO)]
     )
 
     @classmethod

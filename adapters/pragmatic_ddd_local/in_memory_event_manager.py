@@ -7,6 +7,7 @@ from typing import Self, TypeVar
 
 import attrs
 
+from pragmatic_ddd.application.arguments import implements, of_type
 from pragmatic_ddd.application.events import Dispatcher, Lifecycle, SubscriberRegistry
 from pragmatic_ddd.application.metrics import NoMetrics
 from pragmatic_ddd.domain import DomainEvent
@@ -41,9 +42,13 @@ class InMemoryEventManager:
         published: The events whose publishing succeeded, in that order.
     """
 
-    serializer: IEventSerializer
-    metrics: IEventMetrics = attrs.field(factory=NoMetrics, kw_only=True)
-    longest_call: dt.timedelta = attrs.field(default=dt.timedelta(seconds=10), kw_only=True)
+    serializer: IEventSerializer = attrs.field(validator=implements(IEventSerializer))
+    metrics: IEventMetrics = attrs.field(
+        factory=NoMetrics, validator=implements(IEventMetrics), kw_only=True
+    )
+    longest_call: dt.timedelta = attrs.field(
+        default=dt.timedelta(seconds=10), validator=of_type(dt.timedelta), kw_only=True
+    )
     published: list[DomainEvent] = attrs.field(factory=list, init=False)
     _registry: SubscriberRegistry = attrs.field(factory=SubscriberRegistry, init=False)
     _lifecycle: Lifecycle = attrs.field(init=False)

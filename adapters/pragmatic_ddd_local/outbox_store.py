@@ -8,7 +8,14 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
-from pragmatic_ddd.application.arguments import refuse_text
+from pragmatic_ddd.application.arguments import (
+    check_count,
+    check_type,
+    check_words,
+    checked_ids,
+    implements,
+    of_type,
+)
 from pragmatic_ddd.application.clock import SystemClock
 from pragmatic_ddd.errors import OutboxStoreError
 from pragmatic_ddd.ports import (
@@ -42,8 +49,10 @@ class InMemoryOutboxStore:
         monotonic: The clock of deadlines, in seconds.
     """
 
-    clock: IClock = attrs.field(factory=SystemClock)
-    transactions: InMemoryTransactionOperations = attrs.field(factory=InMemoryTransactionOperations)
+    clock: IClock = attrs.field(factory=SystemClock, validator=implements(IClock))
+    transactions: InMemoryTransactionOperations = attrs.field(
+        factory=InMemoryTransactionOperations, validator=of_type(InMemoryTransactionOperations)
+    )
     monotonic: Callable[[], float] = attrs.field(default=time.monotonic, kw_only=True)
     _rows: OutboxRows = attrs.field(factory=OutboxRows, init=False, repr=False)
     _ids: "itertools.count[int]" = attrs.field(factory=lambda: itertools.count(1), init=False)
@@ -63,8 +72,7 @@ class InMemoryOutboxStore:
     def claim_pending(
         self, *, batch_size: int, lease: dt.timedelta, confirmed_token: str | None = None
     ) -> list[ClaimedMessage]:
-        if batch_size < 1:
-            raise ValueError(f"batch_size {batch_size}: at least 1")
+        check_count("batch_size", batch_size)
         with self.transactions.lock:
             due = self._rows.due(self.clock.now())
             taken = self._rows.takeable(due, batch_size, confirmed_token)
@@ -126,6 +134,8 @@ class InMemoryOutboxStore:
             )
 
     def list_failed(self, *, limit: int = 100, after_id: int = 0) -> list[OutboxEntry]:
+        check_count("limit", limit)
+        check_type("after_id", after_id, int)
         with self.transactions.lock:
             failed = [
                 row
@@ -135,6 +145,7 @@ class InMemoryOutboxStore:
             return [row.entry() for row in sorted(failed, key=lambda row: row.id)[:limit]]
 
     def find(self, message_id: str) -> OutboxEntry | None:
+        check_type("message_id", message_id, str)
         with self.transactions.lock:
             row = self._rows.find_message(message_id)
             return None if row is None else row.entry()
@@ -145,10 +156,10 @@ class InMemoryOutboxStore:
             return [row.message for row in sorted(self._rows, key=lambda row: row.id)]
 
     def replay(self, message_ids: Sequence[str], *, out_of_order: bool = False) -> int:
-        refuse_text("message_ids", message_ids)
+        ids = checked_ids("message_ids", message_ids)
         states = {OutboxStatus.FAILED} | ({OutboxStatus.SKIPPED} if out_of_order else set())
         with self.transactions.lock:
-            rows = self._in_states(message_ids, states)
+            rows = self._in_states(ids, states)
             for row in rows:
                 row.attempts = row.failures = 0
                 row.sent_at = None
@@ -158,9 +169,11 @@ class InMemoryOutboxStore:
             return len(rows)
 
     def skip(self, message_ids: Sequence[str], *, by: str, reason: str) -> int:
-        refuse_text("message_ids", message_ids)
+        ids = checked_ids("message_ids", message_ids)
+        check_words("by", by)
+        check_words("reason", reason)
         with self.transactions.lock:
-            rows = self._in_states(message_ids, {OutboxStatus.FAILED})
+            rows = self._in_states(ids, {OutboxStatus.FAILED})
             for row in rows:
                 row.status = OutboxStatus.SKIPPED
                 row.sent_at = self.clock.now()
@@ -171,6 +184,8 @@ class InMemoryOutboxStore:
             return len(rows)
 
     def purge(self, *, older_than: dt.timedelta, batch_size: int = 1000) -> int:
+        check_type("older_than", older_than, dt.timedelta)
+        check_count("batch_size", batch_size)
         with self.transactions.lock:
             last = self.clock.now() - older_than
             ended = [row for row in self._rows if row.sent_at is not None and row.sent_at <= last]

@@ -5,6 +5,7 @@ from typing import Generic, TypeVar
 
 import attrs
 
+from pragmatic_ddd.application.arguments import check_class, of_type
 from pragmatic_ddd.domain import AggregateRoot
 from pragmatic_ddd.errors import ConcurrencyError
 from pragmatic_ddd_local.transactions import InMemoryTransactionOperations
@@ -26,8 +27,13 @@ class InMemoryRepository(Generic[AggregateT]):
     """
 
     aggregate_type: type[AggregateT]
-    transactions: InMemoryTransactionOperations
+    transactions: InMemoryTransactionOperations = attrs.field(
+        validator=of_type(InMemoryTransactionOperations)
+    )
     _stored: dict[object, AggregateT] = attrs.field(factory=dict, init=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        check_class("aggregate_type", self.aggregate_type, AggregateRoot)
 
     def find_by_id(self, aggregate_id: object) -> AggregateT | None:
         with self.transactions.lock:

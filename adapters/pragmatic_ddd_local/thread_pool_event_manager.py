@@ -16,6 +16,7 @@ from typing import Self, TypeVar
 
 import attrs
 
+from pragmatic_ddd.application.arguments import check_type, implements, of_type
 from pragmatic_ddd.application.events import (
     Course,
     Dispatcher,
@@ -62,9 +63,11 @@ class ThreadPoolEventManager:
         metrics: What is counted.
     """
 
-    serializer: IEventSerializer
-    config: LocalEventManagerConfig = attrs.field(factory=LocalEventManagerConfig)
-    metrics: IEventMetrics = attrs.field(factory=NoMetrics)
+    serializer: IEventSerializer = attrs.field(validator=implements(IEventSerializer))
+    config: LocalEventManagerConfig = attrs.field(
+        factory=LocalEventManagerConfig, validator=of_type(LocalEventManagerConfig)
+    )
+    metrics: IEventMetrics = attrs.field(factory=NoMetrics, validator=implements(IEventMetrics))
     _registry: SubscriberRegistry = attrs.field(factory=SubscriberRegistry, init=False)
     _lifecycle: Lifecycle = attrs.field(init=False)
     _dispatcher: Dispatcher = attrs.field(init=False)
@@ -167,6 +170,7 @@ class ThreadPoolEventManager:
 
     def wait_until_idle(self, timeout: dt.timedelta) -> bool:
         """Wait until every call is made, delayed and repeated ones too; tell whether it is."""
+        check_type("timeout", timeout, dt.timedelta)
         return self._pool.wait_until_idle(timeout)
 
     def __enter__(self) -> Self:

@@ -11,12 +11,14 @@
 
 A subclass of Decimal, UUID, date, datetime, time or timedelta (database drivers and libraries
 that freeze the time have some) is written if its text reads back equal; it comes back as the
-annotated class. An aware datetime comes back with its offset instead of its zone's name.
+annotated class. An aware datetime comes back with its offset instead of its zone's name: the same
+moment, also in the hour that a zone has twice, or not at all, where Python's ``==`` denies it.
 """
 
 import base64
 import datetime as dt
 import math
+import operator
 import re
 import uuid
 from collections.abc import Callable
@@ -30,13 +32,19 @@ _INTEGER = re.compile(r"-?[0-9]+")
 _SECONDS = re.compile(r"(-?)PT([0-9]+)(?:\.([0-9]{1,6}))?S")
 
 
-def text_hooks(kind: type, write: Callable[[Any], str], read: Callable[[str], Any]) -> Hooks:
+def text_hooks(
+    kind: type,
+    write: Callable[[Any], str],
+    read: Callable[[str], Any],
+    equal: Callable[[Any, Any], bool] = operator.eq,
+) -> Hooks:
     """Return the hooks of a class whose values have one exact text.
 
     Args:
         kind: The class.
         write: From a value to its text; ``ValueError`` refuses it.
         read: From that text to an equal value; ``ValueError`` refuses the text.
+        equal: Whether two values, one of them of a subclass, are the same.
     """
 
     def write_text(value: object) -> object:
@@ -44,7 +52,7 @@ def text_hooks(kind: type, write: Callable[[Any], str], read: Callable[[str], An
             return unexpected(value, kind.__name__)
         try:
             text = write(value)
-            is_exact = type(value) is kind or read(text) == value
+            is_exact = type(value) is kind or equal(read(text), value)
         except (ValueError, ArithmeticError) as error:
             return UnfitError(str(error))
         return text if is_exact else unexpected(value, kind.__name__)
@@ -121,6 +129,12 @@ def _aware(value: dt.datetime) -> dt.datetime:
     return value
 
 
+def _is_same_moment(one: dt.datetime, other: dt.datetime) -> bool:
+    """Compare; ``==`` is false for times of two zones in an hour that one of them has twice."""
+    has_same_offset = one.utcoffset() == other.utcoffset()
+    return has_same_offset and one.replace(tzinfo=None) == other.replace(tzinfo=None)
+
+
 def _write_time(value: dt.time) -> str:
     if value.tzinfo is not None and value.utcoffset() is None:
         raise ValueError(f"{value!r}: its zone has no offset without a date")
@@ -153,6 +167,7 @@ TEXTS: dict[Any, Hooks] = {
         dt.datetime,
         lambda value: _aware(value).isoformat(),
         lambda text: _aware(dt.datetime.fromisoformat(text)),
+        _is_same_moment,
     ),
     dt.date: text_hooks(dt.date, dt.date.isoformat, dt.date.fromisoformat),
     dt.time: text_hooks(dt.time, _write_time, dt.time.fromisoformat),

@@ -6,6 +6,7 @@ from operator import attrgetter
 
 import attrs
 
+from pragmatic_ddd.application.arguments import of_type, shown
 from pragmatic_ddd.application.outbox import OutboxRelay
 from pragmatic_ddd.errors import ConfigurationError, PragmaticError
 from pragmatic_ddd.ports import ILifecycle
@@ -26,7 +27,7 @@ class RelayApplication:
             in this order before the relay runs, shut down in the other order after it has ended.
     """
 
-    relay: OutboxRelay = attrs.field(validator=attrs.validators.instance_of(OutboxRelay))
+    relay: OutboxRelay = attrs.field(validator=of_type(OutboxRelay))
     lifecycles: Sequence[ILifecycle] = attrs.field(default=(), converter=_as_tuple)
 
     @lifecycles.validator
@@ -34,7 +35,7 @@ class RelayApplication:
         for one in value:
             for method in ("start", "shutdown"):
                 if not callable(getattr(one, method, None)):
-                    raise TypeError(f"lifecycles: {one!r} has no {method}()")
+                    raise TypeError(f"lifecycles: {shown(one)} has no {method}()")
 
 
 def load_application(text: str) -> RelayApplication:
@@ -56,7 +57,7 @@ def load_application(text: str) -> RelayApplication:
     if isinstance(made, OutboxRelay):
         return RelayApplication(relay=made)
     if not isinstance(made, RelayApplication):
-        raise _problem(text, f"it returned {made!r}, not a RelayApplication or an OutboxRelay")
+        raise _problem(text, f"it returned {shown(made)}, not a RelayApplication or an OutboxRelay")
     return made
 
 

@@ -1,4 +1,4 @@
-"""How an error is told in one line."""
+"""How an error, or what is known of one, is told in one line."""
 
 from pragmatic_ddd.errors import PragmaticError
 
@@ -13,5 +13,10 @@ def sentence(error: BaseException) -> str:
     name, text = type(error).__name__, str(error)
     if not isinstance(error, PragmaticError):
         text = f"{name}: {text}"
-    line = " ".join(text.split()) or name
+    return one_line(text) or name
+
+
+def one_line(text: str) -> str:
+    """Return a text on one line that is not too long to be read."""
+    line = " ".join(text.split())
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"

@@ -21,6 +21,7 @@ from types import FrameType
 
 import attrs
 
+from pragmatic_ddd.application.arguments import of_type
 from pragmatic_ddd.errors import PragmaticError
 from pragmatic_ddd.ports import ILifecycle
 from pragmatic_ddd_relay.application import RelayApplication
@@ -50,8 +51,8 @@ class RelayService:
         leave: Ends the process at once, with that exit code.
     """
 
-    application: RelayApplication
-    patience: dt.timedelta = _PATIENCE
+    application: RelayApplication = attrs.field(validator=of_type(RelayApplication))
+    patience: dt.timedelta = attrs.field(default=_PATIENCE, validator=of_type(dt.timedelta))
     leave: Callable[[int], object] = os._exit
     _pipe: tuple[int, int] = attrs.field(factory=os.pipe, init=False)
     _signal: int | None = attrs.field(default=None, init=False)
@@ -164,7 +165,7 @@ class RelayService:
             except PragmaticError as error:
                 _logger.error("%r could not be shut down: %s", one, sentence(error))  # noqa: TRY400
                 all_well = False
-            except Exception:
+            except BaseException:  # sys.exit() too: the main thread waits for this one
                 _logger.exception("%r could not be shut down", one)
                 all_well = False
         return all_well

@@ -8,6 +8,7 @@ from typing import Any, Self
 import attrs
 from attrs import validators
 
+from pragmatic_ddd.application.arguments import check_type, of_type
 from pragmatic_ddd.application.configuration import bind
 from pragmatic_ddd.ports.configuration import IConfigurationSource
 from pragmatic_ddd_rocketmq.credentials import Credentials
@@ -26,6 +27,7 @@ _DEFAULT_GROUPS = frozenset({"DEFAULT_PRODUCER", "DEFAULT_CONSUMER"})
 def _group(_: object, attribute: "attrs.Attribute[Any]", value: str | None) -> None:
     if value is None:
         return
+    check_type(attribute.name, value, str)
     if len(value) > _LONGEST_GROUP or not _GROUP.fullmatch(value) or value in _DEFAULT_GROUPS:
         raise ValueError(
             f"'{attribute.name}': 1 to {_LONGEST_GROUP} letters, digits, '_' or '-', and not one "
@@ -34,10 +36,16 @@ def _group(_: object, attribute: "attrs.Attribute[Any]", value: str | None) -> N
 
 
 def _name_servers(_: object, attribute: "attrs.Attribute[str]", value: str) -> None:
+    check_type(attribute.name, value, str)
     try:
         NameServers.parse(value)
     except ValueError as error:
         raise ValueError(f"'{attribute.name}': {error}") from error
+
+
+def _text_unshown(_: object, attribute: "attrs.Attribute[Any]", value: object) -> None:
+    if value is not None and not isinstance(value, str):
+        raise TypeError(f"{attribute.name}: give a str")  # what was given may be the secret
 
 
 def _zero(_: object, attribute: "attrs.Attribute[int]", value: int) -> None:
@@ -84,36 +92,38 @@ class RocketMqConfig:
     consumer_group: str | None = attrs.field(default=None, validator=_group)
     send_msg_timeout: dt.timedelta = attrs.field(
         default=dt.timedelta(seconds=3),
-        validator=[validators.ge(_MILLISECOND), validators.le(_LONGEST)],
+        validator=[of_type(dt.timedelta), validators.ge(_MILLISECOND), validators.le(_LONGEST)],
     )
-    retry_times_when_send_failed: int = attrs.field(default=0, validator=_zero)
+    retry_times_when_send_failed: int = attrs.field(default=0, validator=[of_type(int), _zero])
     max_reconsume_times: int = attrs.field(
-        default=16, validator=[validators.ge(0), validators.le(1000)]
+        default=16, validator=[of_type(int), validators.ge(0), validators.le(1000)]
     )
     reconsume_backoff_base: dt.timedelta = attrs.field(
         default=dt.timedelta(seconds=1),
-        validator=[validators.gt(_NOTHING), validators.le(_LONGEST)],
+        validator=[of_type(dt.timedelta), validators.gt(_NOTHING), validators.le(_LONGEST)],
     )
     reconsume_backoff_cap: dt.timedelta = attrs.field(
         default=dt.timedelta(seconds=30),
-        validator=[validators.gt(_NOTHING), validators.le(_LONGEST)],
+        validator=[of_type(dt.timedelta), validators.gt(_NOTHING), validators.le(_LONGEST)],
     )
-    consumer_threads: int = attrs.field(default=8, validator=[validators.ge(1), validators.le(256)])
+    consumer_threads: int = attrs.field(
+        default=8, validator=[of_type(int), validators.ge(1), validators.le(256)]
+    )
     sends_side_by_side: int = attrs.field(
-        default=8, validator=[validators.ge(1), validators.le(64)]
+        default=8, validator=[of_type(int), validators.ge(1), validators.le(64)]
     )
     default_delay_level: int = attrs.field(
-        default=0, validator=[validators.ge(0), validators.le(HIGHEST_DELAY_LEVEL)]
+        default=0, validator=[of_type(int), validators.ge(0), validators.le(HIGHEST_DELAY_LEVEL)]
     )
     shutdown_timeout: dt.timedelta = attrs.field(
         default=dt.timedelta(seconds=10),
-        validator=[validators.ge(_NOTHING), validators.le(_LONGEST)],
+        validator=[of_type(dt.timedelta), validators.ge(_NOTHING), validators.le(_LONGEST)],
     )
     check_at_start: bool = False
     library: str | None = None
     log_folder: str | None = None
-    access_key: str | None = None
-    secret_key: str | None = attrs.field(default=None, repr=False)
+    access_key: str | None = attrs.field(default=None, validator=_text_unshown)
+    secret_key: str | None = attrs.field(default=None, validator=_text_unshown, repr=False)
 
     def __attrs_post_init__(self) -> None:
         if (self.access_key is None) is not (self.secret_key is None):

@@ -9,6 +9,7 @@ from typing import Self, TypeVar
 
 import attrs
 
+from pragmatic_ddd.application.arguments import implements, of_type
 from pragmatic_ddd.application.events import Dispatcher, Lifecycle, SubscriberRegistry
 from pragmatic_ddd.application.forking import reset_in_child
 from pragmatic_ddd.application.metrics import NoMetrics
@@ -64,10 +65,12 @@ class RocketMqEventManager:
         metrics: What is counted.
     """
 
-    config: RocketMqConfig
-    serializer: IEventSerializer
-    topics: ITopicResolver
-    metrics: IEventMetrics = attrs.field(factory=NoMetrics, kw_only=True)
+    config: RocketMqConfig = attrs.field(validator=of_type(RocketMqConfig))
+    serializer: IEventSerializer = attrs.field(validator=implements(IEventSerializer))
+    topics: ITopicResolver = attrs.field(validator=implements(ITopicResolver))
+    metrics: IEventMetrics = attrs.field(
+        factory=NoMetrics, validator=implements(IEventMetrics), kw_only=True
+    )
     _registry: SubscriberRegistry = attrs.field(factory=SubscriberRegistry, init=False)
     _lifecycle: Lifecycle = attrs.field(init=False)
     _names: dict[str, str] = attrs.field(factory=dict, init=False)

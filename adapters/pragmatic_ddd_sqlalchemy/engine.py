@@ -10,12 +10,14 @@ nobody; a session that only reads says so:
 
 import contextlib
 import datetime as dt
+import sqlite3
 from pathlib import Path
 
 import sqlalchemy as sa
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import ConnectionPoolEntry, StaticPool
 
+from pragmatic_ddd.application.arguments import check_type, shown
 from pragmatic_ddd.errors import ConfigurationError
 from pragmatic_ddd_sqlalchemy.sqlite_fork import SqliteForkGate
 
@@ -66,8 +68,9 @@ def make_sqlite_safe(engine: sa.Engine, *, busy_timeout: dt.timedelta = _BUSY_TI
     For an ``AsyncEngine``, pass its ``sync_engine``.
 
     Raises:
-        TypeError: It is no ``sqlalchemy.Engine``.
+        TypeError: It is no ``sqlalchemy.Engine``, or ``busy_timeout`` no duration.
     """
+    check_type("busy_timeout", busy_timeout, dt.timedelta)
     if not isinstance(engine, sa.Engine):
         raise _no_engine(engine, "pass its sync_engine")
     if engine.dialect.name != "sqlite" or is_safe(engine):
@@ -89,6 +92,7 @@ def make_sqlite_safe(engine: sa.Engine, *, busy_timeout: dt.timedelta = _BUSY_TI
 
     sa.event.listen(engine, "connect", prepare)
     sa.event.listen(engine, "begin", _begin)
+    sa.event.listen(engine, "invalidate", _give_up_locks)
     if not in_memory:
         engine.dispose()
     return engine
@@ -169,7 +173,7 @@ def refuse_unsafe(engine: sa.Engine) -> None:
 
 
 def _no_engine(given: object, advice: str) -> TypeError:
-    return TypeError(f"{given!r} is no sqlalchemy.Engine: {advice}")
+    return TypeError(f"{shown(given)} is no sqlalchemy.Engine: {advice}")
 
 
 def _refusal(problem: str) -> ConfigurationError:
@@ -179,6 +183,16 @@ def _refusal(problem: str) -> ConfigurationError:
 def _default_isolation_level(engine: sa.Engine) -> object:
     given: object = engine.get_execution_options().get("isolation_level")
     return given or getattr(engine.dialect, "_on_connect_isolation_level", None)
+
+
+def _give_up_locks(connection: DBAPIConnection, *_: object) -> None:
+    """Roll back before the connection is closed for Ctrl-C or ``sys.exit()`` in a statement.
+
+    A statement that the exception's traceback still refers to would keep the closed connection
+    alive, and with it the lock of the whole file.
+    """
+    with contextlib.suppress(sqlite3.Error):
+        connection.rollback()
 
 
 def _begin(connection: sa.Connection) -> None:

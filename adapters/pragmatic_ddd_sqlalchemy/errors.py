@@ -48,6 +48,10 @@ _SQLITE_READ_ONLY = 8
 # Packet too large: the server answers, and closes the connection.
 _TOO_LARGE_CODES = frozenset({1153})
 
+# A table that does not exist; SQLite has only a text for it.
+_NO_TABLE_STATES = frozenset({"42P01"})
+_NO_TABLE_CODES = frozenset({1146})
+
 
 class RefusedByDatabaseError(OutboxStoreError):
     """The database has refused this and would refuse it again; nothing was changed."""
@@ -69,18 +73,21 @@ def lost_races_told() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def translated(connection: sa.Connection | None = None) -> Iterator[None]:
+def translated(
+    connection: sa.Connection | None = None, table: sa.Table | None = None
+) -> Iterator[None]:
     """Let the framework's errors out, and no SQLAlchemy error.
 
     Args:
         connection: Invalidated when the error says that it is of no more use.
+        table: The outbox; where the error says that it does not exist, what to do is added.
     """
     try:
         yield
     except DBAPIError as error:
         if connection is not None:
             _invalidate_if_useless(connection, error)
-        raise _translation(error) from error
+        raise _translation(error, table) from error
     except SQLAlchemyError as error:
         raise OutboxStoreError(f"{type(error).__name__}: {error}") from error
 
@@ -123,14 +130,22 @@ def _is_useless_after(error: BaseException) -> bool:
     return is_read_only(error) or _says(error, frozenset(), _TOO_LARGE_CODES)
 
 
-def _translation(error: DBAPIError) -> OutboxStoreError:
+def _translation(error: DBAPIError, table: sa.Table | None) -> OutboxStoreError:
     text = f"{type(error.orig).__name__}: {error.orig}"
+    if table is not None and _is_missing(table, error):
+        text += f"; there is no table {table.fullname}: create it with the statements of ddl()"
     if _says(error, frozenset(), _TOO_LARGE_CODES):
         return RefusedByDatabaseError(f"{text}; raise max_allowed_packet or store less")
     refused = isinstance(error, _FINAL) and not error.connection_invalidated
     if refused and not is_conflict(error) and not is_read_only(error):
         return RefusedByDatabaseError(text)
     return OutboxStoreError(text)
+
+
+def _is_missing(table: sa.Table, error: DBAPIError) -> bool:
+    text = str(error.orig)
+    is_told = _says(error, _NO_TABLE_STATES, _NO_TABLE_CODES) or "no such table: " in text
+    return is_told and table.name in text
 
 
 def _says(error: BaseException, states: frozenset[str], codes: frozenset[int]) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import sqlalchemy as sa
 
-from pragmatic_ddd.application.arguments import refuse_text
+from pragmatic_ddd.application.arguments import check_words, checked_ids
 from pragmatic_ddd.errors import OutboxStoreError
 from pragmatic_ddd_sqlalchemy.dialects.sql import Sql
 from pragmatic_ddd_sqlalchemy.dialects.statements import Statements
@@ -54,6 +54,8 @@ class Maintenance:
 
     def skip(self, message_ids: Sequence[str], *, by: str, reason: str) -> int:
         """Make dead letters SKIPPED, and what they blocked due."""
+        check_words("by", by)
+        check_words("reason", reason)
         note = shortened(f"skipped by {by}: {reason}", LONGEST_ERROR)
         return self._revive(
             message_ids,
@@ -126,16 +128,16 @@ class Maintenance:
         *,
         also_skipped: bool,
     ) -> int:
-        refuse_text("message_ids", message_ids)
-        if not message_ids:
+        ids = checked_ids("message_ids", message_ids)
+        if not ids:
             return 0
-        dead = {"batch": as_json(unique(message_ids)), "also_skipped": also_skipped}
+        dead = {"batch": as_json(unique(ids)), "also_skipped": also_skipped}
 
         def work(connection: sa.Connection) -> Sequence[Row]:
             rows = self.statements.lock_dead.execute(connection, dead).all()
             if rows:
-                ids = as_json(sorted(row_id for row_id, *_ in rows))
-                change.execute(connection, {**parameters, "batch": ids})
+                batch = as_json(sorted(row_id for row_id, *_ in rows))
+                change.execute(connection, {**parameters, "batch": batch})
                 self._wake(connection, _aggregates(rows))
             return rows
 

@@ -13,7 +13,8 @@ Whatever the session does, an outbox row exists if and only if its transaction w
                             both, and may be added again
     expunge, close          a change that was not flushed leaves with its events; one that was
                             flushed is stored with them, or rolled back
-    expire, refresh         a change that was not flushed is given up, and its events with it
+    expire, refresh         a change that was not flushed is given up, and its events with it;
+                            so where populate_existing() overwrites one, with autoflush off
     delete                  is a change: its events carry the version after the last one
     merge                   carries the events to the copy; refused where it cannot
     bulk_save_objects       refused for aggregates with events, which it would lose
@@ -31,8 +32,10 @@ from typing import Any, Protocol
 
 import attrs
 import sqlalchemy as sa
+from attrs.validators import optional
 from sqlalchemy.orm import Session, sessionmaker
 
+from pragmatic_ddd.application.arguments import implements, of_type, shown
 from pragmatic_ddd.application.outbox.encoding import EventEncoding
 from pragmatic_ddd.application.outbox.recorder import OutboxRecorder
 from pragmatic_ddd.errors import UnitOfWorkError
@@ -72,11 +75,12 @@ class SqlAlchemyOutbox:
     Raises:
         ConfigurationError: With ``eager``, the store's engine is one that another thread must
             not share: a SQLite database in memory, or one connection for all.
+        TypeError: Something else was given than is asked for.
     """
 
-    store: SqlAlchemyOutboxStore
-    encoding: EventEncoding
-    eager: IEagerPath | None = None
+    store: SqlAlchemyOutboxStore = attrs.field(validator=of_type(SqlAlchemyOutboxStore))
+    encoding: EventEncoding = attrs.field(validator=of_type(EventEncoding))
+    eager: IEagerPath | None = attrs.field(default=None, validator=optional(implements(IEagerPath)))
 
     def __attrs_post_init__(self) -> None:
         if self.eager is not None:
@@ -99,7 +103,7 @@ class SqlAlchemyOutbox:
             self._attach_async(sessions)
         else:
             raise TypeError(
-                f"{sessions!r}: attach the outbox to a sessionmaker or an async_sessionmaker"
+                f"{shown(sessions)}: attach the outbox to a sessionmaker or an async_sessionmaker"
             )
 
     def recorder(self, target: Session | IAsyncSession | sa.Connection) -> OutboxRecorder:
@@ -118,7 +122,7 @@ class SqlAlchemyOutbox:
             )
         session = getattr(target, "sync_session", target)
         if not isinstance(session, Session):
-            raise TypeError(f"{target!r}: record in a session or on a (sync) connection")
+            raise TypeError(f"{shown(target)}: record in a session or on a (sync) connection")
         if not isinstance(session, OutboxSession) or session.outbox is not self:
             raise UnitOfWorkError("this outbox is not attached to the session's sessionmaker")
         return OutboxRecorder(encoding=self.encoding, write=recorder.in_session(session))

@@ -7,6 +7,7 @@ the order of their ids is the order of the commits.
 """
 
 import logging
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
@@ -33,12 +34,15 @@ _logger = logging.getLogger(__name__)
 class IEagerPath(Protocol):
     """The part of ``EagerOutboxPublisher`` that a transaction needs."""
 
+    @abstractmethod
     def reserve(self, count: int) -> Reservation | None:
         """Reserve room for rows that are about to be inserted; ``None`` when there is none."""
 
+    @abstractmethod
     def announce(self, stored: Sequence[StoredMessage], reservation: Reservation | None) -> None:
         """Push what has been committed; never raises."""
 
+    @abstractmethod
     def cancel(self, reservation: Reservation) -> None:
         """Give up a reservation whose transaction ended without a commit; never raises."""
 

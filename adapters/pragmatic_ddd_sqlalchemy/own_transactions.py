@@ -9,7 +9,7 @@ import attrs
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
-from pragmatic_ddd.errors import OutboxSchemaError
+from pragmatic_ddd.errors import ConfigurationError, OutboxSchemaError
 from pragmatic_ddd_sqlalchemy.connection_capacity import refuse_narrow
 from pragmatic_ddd_sqlalchemy.dialects import IOutboxDialect
 from pragmatic_ddd_sqlalchemy.engine import READ_ONLY
@@ -19,6 +19,7 @@ from pragmatic_ddd_sqlalchemy.errors import (
     replace_useless_connections,
     translated,
 )
+from pragmatic_ddd_sqlalchemy.same_database import commits_each_statement
 
 T = TypeVar("T")
 
@@ -30,13 +31,14 @@ _FIRST_PAUSE_SECONDS = 0.002
 class OwnTransactions:
     """Runs work in a transaction of its own, on a connection that it gives back.
 
-    The isolation level is set for that connection and restored, whatever the engine's is. Work
+    They run at READ COMMITTED, whatever the engine's level is, which they leave as it is. Work
     that fails because of others is repeated a few times; so is work that has met a connection
     to a server that has become read-only, on another connection.
     """
 
     engine: sa.Engine
     dialect: IOutboxDialect
+    table: sa.Table
 
     def __attrs_post_init__(self) -> None:
         replace_useless_connections(self.engine)
@@ -48,7 +50,7 @@ class OwnTransactions:
             OutboxStoreError: The last try has failed, too; nothing is changed, unless the
                 connection was lost during the commit itself.
         """
-        with translated():
+        with translated(table=self.table):
             for tries in range(1, _TRIES):
                 try:
                     return self._once(work, {})
@@ -64,7 +66,7 @@ class OwnTransactions:
         Raises:
             OutboxStoreError: The database has failed.
         """
-        with translated():
+        with translated(table=self.table):
             return self._once(work, READ_ONLY)
 
     def _once(self, work: Callable[[sa.Connection], T], options: Mapping[str, Any]) -> T:
@@ -73,9 +75,12 @@ class OwnTransactions:
             options = {**options, "isolation_level": level}
         with self.engine.connect() as connection:
             self._check_server(connection)
+            self._refuse_autocommit(connection)
             connection.execution_options(**options)
             with connection.begin():
                 refuse_narrow(connection)
+                if self.dialect.opening is not None:
+                    self.dialect.opening.execute(connection)
                 return work(connection)
 
     def _check_server(self, connection: sa.Connection) -> None:
@@ -84,6 +89,11 @@ class OwnTransactions:
             raise OutboxSchemaError(
                 [f"the outbox needs {self.dialect.oldest_server} or newer, this is {version}"]
             )
+
+    def _refuse_autocommit(self, connection: sa.Connection) -> None:
+        if commits_each_statement(connection):
+            problem = f"the driver of {self.engine.url} commits by itself (AUTOCOMMIT)"
+            raise ConfigurationError([f"{problem}: what is claimed would be locked by nobody"])
 
 
 def pause(tries: int) -> None:

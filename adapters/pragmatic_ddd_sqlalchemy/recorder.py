@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from pragmatic_ddd.errors import UnitOfWorkError
 from pragmatic_ddd.ports import OutboxMessage
 from pragmatic_ddd_sqlalchemy.outbox_session import OutboxSession
-from pragmatic_ddd_sqlalchemy.same_database import commits_each_statement
+from pragmatic_ddd_sqlalchemy.same_database import commits_each_statement, refuse_other_database
 from pragmatic_ddd_sqlalchemy.store import SqlAlchemyOutboxStore
 
 MessageWriter = Callable[[OutboxMessage], object]
@@ -27,6 +27,7 @@ def on_connection(connection: sa.Connection, store: SqlAlchemyOutboxStore) -> Me
     """Return what inserts messages at once, in the connection's transaction."""
 
     def write(message: OutboxMessage) -> None:
+        refuse_other_database(connection.engine, store.engine)
         if commits_each_statement(connection):
             raise UnitOfWorkError("the connection is in AUTOCOMMIT: record in a transaction")
         store.store_in(connection, [_without_place(message)])

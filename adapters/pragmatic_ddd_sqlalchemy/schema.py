@@ -13,6 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.exc import NoSuchTableError
 
+from pragmatic_ddd.application.arguments import check_type
 from pragmatic_ddd.errors import OutboxSchemaError
 from pragmatic_ddd_sqlalchemy.dialects import outbox_dialect
 from pragmatic_ddd_sqlalchemy.engine import READ_ONLY, refuse_async
@@ -53,9 +54,10 @@ def validate_schema(engine: sa.Engine, table: sa.Table = outbox_message) -> None
         OutboxSchemaError: Something is missing or different; names all of it at once.
         OutboxStoreError: The database could not be asked.
         ConfigurationError: The engine is async.
-        TypeError: It is no engine.
+        TypeError: It is no engine, or no table.
     """
     refuse_async(engine)
+    check_type("table", table, sa.Table)
     with translated(), engine.execution_options(**READ_ONLY).connect() as connection:
         dialect = outbox_dialect(table, connection.dialect)
         if not dialect.serves(connection.dialect):

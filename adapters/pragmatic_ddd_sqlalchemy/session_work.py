@@ -1,7 +1,7 @@
 """What one session has to do for the outbox: which of its aggregates raise events, and when."""
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from weakref import WeakKeyDictionary
 
 import attrs
@@ -92,6 +92,20 @@ class SessionWork:
             else any(name in state.committed_state for name in names)
         )
         if is_discarding and self.stack is not None:
+            self.stack.discard(state)
+
+    def overwritten(self, aggregate: AggregateRoot, names: Collection[str] | None) -> None:
+        """Drop the events of changes that a query has just overwritten with what is stored.
+
+        So ``populate_existing`` does where no flush comes first. Children keep their changes.
+        """
+        state = instance_state(aggregate)
+        is_overwritten = (
+            state.modified
+            if names is None
+            else any(name in state.committed_state for name in names)
+        )
+        if is_overwritten and self.stack is not None:
             self.stack.discard(state)
 
     def become_new(self, aggregate: AggregateRoot) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import attrs
 import sqlalchemy as sa
 
+from pragmatic_ddd.application.arguments import check_count, check_type, of_type
 from pragmatic_ddd.application.forking import reset_in_child
 from pragmatic_ddd.ports.outbox_message import (
     Backlog,
@@ -52,14 +53,17 @@ class SqlAlchemyOutboxStore:
     """
 
     engine: sa.Engine
-    table: sa.Table = attrs.field(default=outbox_message)
+    table: sa.Table = attrs.field(default=outbox_message, validator=of_type(sa.Table))
     transactions: SqlAlchemyTransactionOperations = attrs.field(
         default=attrs.Factory(
             lambda store: SqlAlchemyTransactionOperations(store.engine), takes_self=True
         ),
+        validator=of_type(SqlAlchemyTransactionOperations),
         kw_only=True,
     )
-    horizon: dt.timedelta = attrs.field(default=dt.timedelta(hours=2), kw_only=True)
+    horizon: dt.timedelta = attrs.field(
+        default=dt.timedelta(hours=2), validator=of_type(dt.timedelta), kw_only=True
+    )
     _dialect: IOutboxDialect = attrs.field(init=False, repr=False)
     _own: OwnTransactions = attrs.field(init=False, repr=False)
     _claiming: Claiming = attrs.field(init=False, repr=False)
@@ -70,7 +74,7 @@ class SqlAlchemyOutboxStore:
         refuse_unprepared(self.engine)
         notice_undone()
         self._dialect = outbox_dialect(self.table, self.engine.dialect)
-        self._own = OwnTransactions(self.engine, self._dialect)
+        self._own = OwnTransactions(self.engine, self._dialect, self.table)
         self._claiming = Claiming(self._dialect, self._own)
         self._maintenance = Maintenance(self._dialect.statements, self._own, self.horizon)
         reset_in_child(self._begin_without_connections)
@@ -97,7 +101,7 @@ class SqlAlchemyOutboxStore:
             checked_token(reservation.claim_token)
         rows = [row_of(message) for message in messages]
         started = time.monotonic()
-        with translated(connection):
+        with translated(connection, self.table):
             refuse_undone(connection)
             refuse_narrow(connection)
             inserted = self._dialect.insert(connection, rows, reservation)
@@ -178,11 +182,14 @@ class SqlAlchemyOutboxStore:
         )
 
     def list_failed(self, *, limit: int = 100, after_id: int = 0) -> list[OutboxEntry]:
+        check_count("limit", limit)
+        check_type("after_id", after_id, int)
         return self._entries(
             self._dialect.statements.list_failed, {"limit": limit, "after_id": after_id}
         )
 
     def find(self, message_id: str) -> OutboxEntry | None:
+        check_type("message_id", message_id, str)
         if not unique([message_id]):
             return None
         entries = self._entries(self._dialect.statements.find, {"message_id": message_id})
@@ -195,6 +202,8 @@ class SqlAlchemyOutboxStore:
         return self._maintenance.skip(message_ids, by=by, reason=reason)
 
     def purge(self, *, older_than: dt.timedelta, batch_size: int = 1000) -> int:
+        check_type("older_than", older_than, dt.timedelta)
+        check_count("batch_size", batch_size)
         return self._maintenance.purge(older_than, batch_size)
 
     def _begin_without_connections(self) -> None:

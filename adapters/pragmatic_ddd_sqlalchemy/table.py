@@ -16,6 +16,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql
 
+from pragmatic_ddd.application.arguments import check_type
 from pragmatic_ddd.ports.outbox_message import OutboxStatus
 
 LONGEST_KEY = 200
@@ -105,12 +106,14 @@ def ddl(dialect_name: str, table: sa.Table | None = None) -> list[str]:
         table: Made by ``outbox_table``; by default one with the default name.
 
     Raises:
+        TypeError: It is no table.
         ValueError: The outbox does not run on that database.
     """
     url = _DIALECT_URLS.get(dialect_name)
     if url is None:
         raise ValueError(f"no outbox on {dialect_name!r}, only on {', '.join(_DIALECT_URLS)}")
     chosen = outbox_table(sa.MetaData()) if table is None else table
+    check_type("table", chosen, sa.Table)
     return list(_statements(chosen, sa.make_url(url).get_dialect()()))
 
 

@@ -11,6 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from pragmatic_ddd.errors import UnitOfWorkError
 from pragmatic_ddd_sqlalchemy.engine import refuse_unprepared
 from pragmatic_ddd_sqlalchemy.errors import translated
+from pragmatic_ddd_sqlalchemy.same_database import commits_each_statement
 
 T = TypeVar("T")
 
@@ -71,6 +72,8 @@ class SqlAlchemyTransactionOperations:
         connection = opened.connection
         with translated(connection):
             transaction = connection.begin()
+        if commits_each_statement(connection):
+            raise UnitOfWorkError("the engine's driver is in AUTOCOMMIT: nothing would be atomic")
         self._thread.current = opened
         try:
             result = work()

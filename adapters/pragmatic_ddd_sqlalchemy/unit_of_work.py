@@ -14,9 +14,11 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import attrs
+import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, sessionmaker
 
+from pragmatic_ddd.application.arguments import check_class, check_type, shown
 from pragmatic_ddd.domain import AggregateRoot
 from pragmatic_ddd.errors import AggregateNotFoundError, UnitOfWorkError
 from pragmatic_ddd_sqlalchemy.errors import lost_races_told, translated
@@ -33,6 +35,7 @@ class SqlAlchemyUnitOfWork:
         session: For queries and repositories of yours; leave ``commit`` to the unit of work.
 
     Raises:
+        TypeError: It is no session.
         UnitOfWorkError: No outbox is attached to the session's sessionmaker.
     """
 
@@ -41,10 +44,12 @@ class SqlAlchemyUnitOfWork:
 
     def __attrs_post_init__(self) -> None:
         if not isinstance(self.session, OutboxSession):
+            check_type("session", self.session, Session)
             raise UnitOfWorkError(_NOT_ATTACHED)
 
     def get(self, aggregate_type: type[AggregateT], aggregate_id: object) -> AggregateT:
         self._check_open()
+        _check_mapped("aggregate_type", aggregate_type)
         with translated(), lost_races_told():
             found = self.session.get(aggregate_type, aggregate_id)
         if found is None:
@@ -53,6 +58,8 @@ class SqlAlchemyUnitOfWork:
 
     def add(self, aggregate: AggregateRoot) -> None:
         self._check_open()
+        check_type("aggregate", aggregate, AggregateRoot)
+        _check_mapped("aggregate", type(aggregate))
         with translated(), lost_races_told():
             self.session.add(aggregate)
 
@@ -101,20 +108,30 @@ class SqlAlchemyUnitsOfWork:
         sessions: A sessionmaker that has the outbox attached.
 
     Raises:
+        TypeError: It is no sessionmaker.
         UnitOfWorkError: It has none.
     """
 
     sessions: sessionmaker[Any]  # of whatever session class
 
     def __attrs_post_init__(self) -> None:
-        if not issubclass(self.sessions.class_, Session):
+        made = getattr(self.sessions, "class_", None)
+        if not isinstance(made, type):
+            check_type("sessions", self.sessions, sessionmaker)
+        elif not issubclass(made, Session):
             raise UnitOfWorkError(_NOT_SYNC)
-        if not issubclass(self.sessions.class_, OutboxSession):
+        elif not issubclass(made, OutboxSession):
             raise UnitOfWorkError(_NOT_ATTACHED)
 
     def __call__(self) -> SqlAlchemyUnitOfWork:
         """Return a new unit of work, over a new session."""
         return SqlAlchemyUnitOfWork(self.sessions())
+
+
+def _check_mapped(name: str, aggregate_type: type) -> None:
+    check_class(name, aggregate_type, AggregateRoot)
+    if sa.inspect(aggregate_type, raiseerr=False) is None:
+        raise TypeError(f"{name}: {shown(aggregate_type)} is not mapped")
 
 
 _NOT_SYNC = "units of work are made of sync sessions: with an AsyncSession, use it by itself"

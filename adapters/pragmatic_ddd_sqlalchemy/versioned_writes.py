@@ -5,6 +5,7 @@ one. SQLAlchemy leaves the root's row alone when only a child, or nothing, has c
 """
 
 import functools
+from collections.abc import Callable, Collection
 from typing import Any
 
 from sqlalchemy import Column, Connection, event
@@ -23,14 +24,16 @@ _ABSENT = object()
 
 @functools.cache
 def notice_writes() -> None:
-    """Have the sessions with an outbox told of every aggregate that they write."""
-    for name, listener in {
+    """Have the sessions with an outbox told of every aggregate that they write or overwrite."""
+    listeners: dict[str, Callable[..., None]] = {
         "before_insert": _before_insert,
         "after_insert": _after_insert,
         "before_update": _before_update,
         "after_update": _after_update,
         "after_delete": _after_delete,
-    }.items():
+        "refresh": _refresh,
+    }
+    for name, listener in listeners.items():
         event.listen(AggregateRoot, name, listener, propagate=True)
 
 
@@ -160,6 +163,12 @@ def _after_delete(mapper: AnyMapper, connection: Connection, aggregate: Aggregat
     if work is not None:
         version = _next(_committed_version(mapper, aggregate))
         work.written(aggregate, _write(connection, version, aggregate), is_new=False)
+
+
+def _refresh(aggregate: AggregateRoot, _: object, names: Collection[str] | None) -> None:
+    work = _work_of(aggregate)
+    if work is not None:
+        work.overwritten(aggregate, names)
 
 
 def _write(connection: Connection, version: object, aggregate: AggregateRoot) -> Write:

@@ -12,6 +12,7 @@ from typing import TypeVar, get_type_hints
 
 import attrs
 
+from pragmatic_ddd.application.arguments import check_port, of_type
 from pragmatic_ddd.errors import ConfigurationError
 from pragmatic_ddd.ports.configuration import IConfigurationSource
 
@@ -40,7 +41,7 @@ class MappingConfigurationSource:
         settings: Text by full key.
     """
 
-    settings: Mapping[str, str]
+    settings: Mapping[str, str] = attrs.field(validator=of_type(Mapping))
 
     def get(self, key: str) -> str | None:
         """Return the text under that key."""
@@ -134,8 +135,10 @@ def bind(config_type: type[ConfigT], source: IConfigurationSource, *, prefix: st
     Raises:
         ConfigurationError: One or more settings are wrong; every one is named, with its value
             and the rule.
-        TypeError: A field of the class has a type that no setting can have.
+        TypeError: A field of the class has a type that no setting can have, or the source has
+            no ``get``.
     """
+    check_port("source", source, IConfigurationSource)
     values: dict[str, object] = {}
     types = get_type_hints(config_type)
     fields = {f"{prefix}.{each.name.replace('_', '-')}": each for each in attrs.fields(config_type)}

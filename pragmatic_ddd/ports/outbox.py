@@ -213,6 +213,8 @@ class IOutboxStore(Protocol):
 
         Raises:
             OutboxStoreError: Nothing was changed.
+            TypeError: ``limit`` or ``after_id`` is no whole number.
+            ValueError: ``limit`` is below 1: an empty list would say that nothing is dead.
         """
 
     @abstractmethod
@@ -221,6 +223,7 @@ class IOutboxStore(Protocol):
 
         Raises:
             OutboxStoreError: Nothing was changed.
+            TypeError: The id is no text.
         """
 
     @abstractmethod
@@ -236,7 +239,7 @@ class IOutboxStore(Protocol):
 
         Raises:
             OutboxStoreError: Nothing was changed.
-            TypeError: One text was given instead of many.
+            TypeError: One text was given instead of many, or an id is no text.
         """
 
     @abstractmethod
@@ -246,14 +249,15 @@ class IOutboxStore(Protocol):
         Args:
             message_ids: Rows in FAILED; others are passed over.
             by: Who decided it.
-            reason: Why; kept with the row.
+            reason: Why; kept with the row, as ``by`` is.
 
         Returns:
             How many rows changed.
 
         Raises:
             OutboxStoreError: Nothing was changed.
-            TypeError: One text was given instead of many.
+            TypeError: One text was given instead of many, or an id is no text.
+            ValueError: ``by`` or ``reason`` is blank.
         """
 
     @abstractmethod
@@ -268,4 +272,6 @@ class IOutboxStore(Protocol):
 
         Raises:
             OutboxStoreError: Nothing was deleted.
+            TypeError: ``older_than`` is no duration, or ``batch_size`` no whole number.
+            ValueError: ``batch_size`` is below 1.
         """

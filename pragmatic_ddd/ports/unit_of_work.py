@@ -22,11 +22,16 @@ class IUnitOfWork(Protocol):
 
         Raises:
             AggregateNotFoundError: There is none; the unit of work can still be used.
+            TypeError: It is no class of aggregates, or one that is not mapped.
         """
 
     @abstractmethod
     def add(self, aggregate: AggregateRoot) -> None:
-        """Have a new aggregate stored by ``commit``."""
+        """Have a new aggregate stored by ``commit``.
+
+        Raises:
+            TypeError: It is no aggregate, or its class is not mapped.
+        """
 
     @abstractmethod
     def commit(self) -> None:

@@ -1,6 +1,7 @@
 """Contract of ``IOutboxStore``, the part for operators: backlog, dead letters, retention."""
 
 import datetime as dt
+from typing import Any
 
 import pytest
 
@@ -153,12 +154,67 @@ class OperatingContract(OutboxStoreBinding):
         store.store([a_message("m")])
         store.mark_failed(failed(*claim_all(store)))
 
-        with pytest.raises(TypeError, match="message_ids is 'm': give a list"):
+        with pytest.raises(TypeError, match="message_ids = 'm': give a list"):
             store.replay("m")
-        with pytest.raises(TypeError, match="message_ids is 'm': give a list"):
+        with pytest.raises(TypeError, match="message_ids = 'm': give a list"):
             store.skip("m", by="me", reason="obsolete")
 
         assert row(store, "m").status is OutboxStatus.FAILED
+
+    def test_ids_that_are_no_text_are_refused(self, store: IOutboxStore) -> None:
+        store.store([a_message("m")])
+        store.mark_failed(failed(*claim_all(store)))
+        ids: Any = ["m", 1]
+
+        with pytest.raises(TypeError, match=r"message_ids\[1\] = 1: give a str"):
+            store.replay(ids)
+        with pytest.raises(TypeError, match=r"message_ids\[1\] = 1: give a str"):
+            store.skip(ids, by="me", reason="obsolete")
+        with pytest.raises(TypeError, match="message_id = 1: give a str"):
+            store.find(ids[1])
+
+        assert row(store, "m").status is OutboxStatus.FAILED
+
+    def test_who_skips_says_so_and_why(self, store: IOutboxStore) -> None:
+        store.store([a_message("m")])
+        store.mark_failed(failed(*claim_all(store)))
+        nobody: Any = None
+
+        with pytest.raises(ValueError, match="by = '': say it"):
+            store.skip(["m"], by="", reason="obsolete")
+        with pytest.raises(ValueError, match=r"reason = ' .*': say it"):
+            store.skip(["m"], by="me", reason=" \n")
+        with pytest.raises(TypeError, match="by = None: give a str"):
+            store.skip(["m"], by=nobody, reason="obsolete")
+        with pytest.raises(ValueError, match="reason = '': say it"):
+            store.skip([], by="me", reason="")
+
+        assert row(store, "m").status is OutboxStatus.FAILED
+
+    def test_a_list_of_no_dead_letters_is_not_asked_for(self, store: IOutboxStore) -> None:
+        store.store([a_message("m")])
+        store.mark_failed(failed(*claim_all(store)))
+        text: Any = "5"
+
+        for too_small in (0, -1):
+            with pytest.raises(ValueError, match=f"limit = {too_small}: at least 1"):
+                store.list_failed(limit=too_small)
+        with pytest.raises(TypeError, match="limit = '5': give an int"):
+            store.list_failed(limit=text)
+        with pytest.raises(TypeError, match="after_id = '5': give an int"):
+            store.list_failed(after_id=text)
+
+    def test_a_purge_of_nothing_is_not_asked_for(self, store: IOutboxStore) -> None:
+        store.store([a_message("m")])
+        store.mark_sent(delivered(*claim_all(store)))
+        number: Any = 7
+
+        with pytest.raises(ValueError, match="batch_size = 0: at least 1"):
+            store.purge(older_than=dt.timedelta(), batch_size=0)
+        with pytest.raises(TypeError, match="older_than = 7: give a timedelta"):
+            store.purge(older_than=number)
+
+        assert row(store, "m").status is OutboxStatus.SENT
 
     def test_newcomers_behind_a_dead_letter_are_parked(self, store: IOutboxStore) -> None:
         store.store([a_message("m1")])

@@ -7,13 +7,8 @@
 It knows ``CONTRACT_EVENTS`` and, from version 1 of ``ContractSigned``, ``signed_from_version_1``.
 """
 
-import dataclasses
-import datetime as dt
-import enum
 import json
-import zoneinfo
 from collections.abc import Callable
-from decimal import Decimal
 from typing import Any, ClassVar
 from uuid import UUID
 
@@ -27,237 +22,49 @@ from pragmatic_ddd.errors import (
     UnknownEventTypeError,
 )
 from pragmatic_ddd.ports import IEventSerializer
+from pragmatic_ddd.testing.serializer_events import (
+    CONTRACT_EVENTS,
+    Card,
+    Colour,
+    ContractSigned,
+    Currency,
+    Folder,
+    Line,
+    Money,
+    NeverRegistered,
+    Rate,
+    ServiceLine,
+    Size,
+    Transfer,
+    ValuesRecorded,
+    signed_from_version_1,
+)
+from pragmatic_ddd.testing.serializer_values import REFUSALS, ROUND_TRIPS, shape
 
-
-class Currency(enum.Enum):
-    """An enum with text."""
-
-    EUR = "eur"
-    JPY = "jpy"
-
-
-class Size(enum.IntEnum):
-    """An enum with numbers."""
-
-    SMALL = 1
-    LARGE = 2
-
-
-class Colour(enum.StrEnum):
-    """An enum that is text."""
-
-    RED = "red"
-
-
-class Rate(enum.Enum):
-    """An enum with numbers that are no JSON numbers."""
-
-    REDUCED = Decimal("0.070")
-    FULL = Decimal("0.190")
-
-
-@attrs.frozen
-class Money:
-    """A value object."""
-
-    amount: Decimal
-    currency: Currency = Currency.EUR
-
-
-@attrs.frozen
-class Line:
-    """A value object that holds another one."""
-
-    name: str
-    price: Money
-
-
-@attrs.frozen
-class ServiceLine(Line):
-    """A value object that is more than its base class."""
-
-    hours: int = 0
-
-
-@dataclasses.dataclass(frozen=True)
-class Card:
-    """A dataclass."""
-
-    number: str
-
-
-@attrs.frozen
-class Transfer:
-    """Another way to pay."""
-
-    account: str
-    due: dt.date | None = None
-
-
-@attrs.frozen
-class Folder:
-    """A value object that holds its own kind."""
-
-    name: str
-    folders: "tuple[Folder, ...]" = ()
-
-
-class ValuesRecorded(DomainEvent, name="contract.values.recorded"):
-    """One field for each kind of value."""
-
-    text: str | None = None
-    number: int | None = None
-    real: float | None = None
-    truth: bool | None = None
-    decimal: Decimal | None = None
-    instant: dt.datetime | None = None
-    day: dt.date | None = None
-    hour: dt.time | None = None
-    duration: dt.timedelta | None = None
-    uuid: UUID | None = None
-    data: bytes | None = None
-    currency: Currency | None = None
-    size: Size | None = None
-    colour: Colour | None = None
-    rate: Rate | None = None
-    money: Money | None = None
-    line: Line | None = None
-    lines: list[Line] | None = None
-    pair: tuple[int, str] | None = None
-    numbers: tuple[int, ...] | None = None
-    words: set[str] | None = None
-    uuids: frozenset[UUID] | None = None
-    by_text: dict[str, Money] | None = None
-    by_number: dict[int, Line] | None = None
-    by_uuid: dict[UUID, Decimal] | None = None
-    by_enum: dict[Currency, list[Decimal | None]] | None = None
-    payment: Card | Transfer | None = None
-    payments: list[Card | Transfer] | None = None
-    text_or_number: str | int | None = None
-    folder: Folder | None = None
-    nested: dict[str, list[tuple[int, frozenset[Size]]]] | None = None
-
-
-class ContractSigned(
-    DomainEvent, name="contract.signed", version=2, aliases=("contract.accepted",)
-):
-    """An event with a past: it had another name, and ``signer`` was ``by``."""
-
-    signer: str
-    pages: int = 1
-
-
-class NeverRegistered(DomainEvent, name="contract.never_registered"):
-    """An event that can be written, but not read."""
-
-    text: str
-
-
-def signed_from_version_1(raw: dict[str, Any]) -> dict[str, Any]:
-    """Bring a payload of ``ContractSigned`` from version 1 to version 2."""
-    raw["signer"] = raw.pop("by")
-    return raw
-
+__all__ = [
+    "CONTRACT_EVENTS",
+    "REFUSALS",
+    "ROUND_TRIPS",
+    "Alteration",
+    "Card",
+    "Colour",
+    "ContractSigned",
+    "Currency",
+    "EventSerializerContract",
+    "Folder",
+    "Line",
+    "Money",
+    "NeverRegistered",
+    "Rate",
+    "ServiceLine",
+    "Size",
+    "Transfer",
+    "ValuesRecorded",
+    "shape",
+    "signed_from_version_1",
+]
 
 Alteration = Callable[[dict[str, Any]], object]
-CONTRACT_EVENTS = (ValuesRecorded, ContractSigned)
-
-_ID = UUID("01890a5d-ac96-774b-bcce-b302099a8057")
-_ODD_TEXT = 'a\x00b \x1f \u2028 \ufffe é \N{GRINNING FACE} \U0002a6d6 "quoted" back\\slash\r\n'
-_KYOTO = dt.timezone(dt.timedelta(hours=9))
-
-ROUND_TRIPS: list[tuple[str, object]] = [
-    ("text", ""),
-    ("text", _ODD_TEXT),
-    ("text", "".join(map(chr, [*range(0xD800), *range(0xE000, 0x10000)]))),
-    *[("number", value) for value in (0, -1, 2**53, -(2**53), 2**63, 2**64, -(2**200))],
-    *[("real", value) for value in (0.0, -0.0, 0.1, 1.0, 5e-324, 1.7976931348623157e308, 3)],
-    *[("truth", value) for value in (True, False)],
-    *[
-        ("decimal", Decimal(text))
-        for text in ("1.1", "1.10", "0.1234567890123456789", "1E+2", "-0", "0E-10", "1E+1000")
-    ],
-    ("instant", dt.datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=dt.UTC)),
-    ("instant", dt.datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=_KYOTO)),
-    ("instant", dt.datetime(2026, 1, 2, 3, 4, 5, tzinfo=zoneinfo.ZoneInfo("America/New_York"))),
-    ("instant", dt.datetime.max.replace(tzinfo=dt.UTC)),
-    ("instant", dt.datetime.min.replace(tzinfo=_KYOTO)),
-    ("day", dt.date(2024, 2, 29)),
-    ("hour", dt.time(23, 59, 59, 999999)),
-    ("hour", dt.time(1, 2, tzinfo=_KYOTO)),
-    *[
-        ("duration", value)
-        for value in (
-            dt.timedelta(),
-            dt.timedelta(microseconds=-1),
-            dt.timedelta(days=3, seconds=5, microseconds=70),
-            dt.timedelta.max,
-            dt.timedelta.min,
-        )
-    ],
-    ("uuid", _ID),
-    *[("data", value) for value in (b"", b"\x00\xff", bytes(range(256)))],
-    *[("currency", value) for value in Currency],
-    *[("size", value) for value in Size],
-    ("colour", Colour.RED),
-    ("rate", Rate.REDUCED),
-    ("money", Money(Decimal("9.90"), Currency.JPY)),
-    ("line", Line("book", Money(Decimal("1.0")))),
-    ("lines", []),
-    ("lines", [Line("book", Money(Decimal("1.0"))), Line("", Money(Decimal("-0")))]),
-    ("pair", (2**60, "x")),
-    ("numbers", ()),
-    ("numbers", (1, 2**100, -3)),
-    ("words", {"b", "a", _ODD_TEXT}),
-    ("uuids", frozenset([_ID, UUID(int=0)])),
-    ("by_text", {"": Money(Decimal(1)), _ODD_TEXT: Money(Decimal(2))}),
-    ("by_number", {-1: Line("a", Money(Decimal(1))), 2**70: Line("b", Money(Decimal(2)))}),
-    ("by_uuid", {_ID: Decimal("1.50")}),
-    ("by_enum", {Currency.JPY: [Decimal("1.50"), None], Currency.EUR: []}),
-    ("payment", Card("4242")),
-    ("payment", Transfer("DE02", dt.date(2026, 1, 2))),
-    ("payments", [Transfer("DE02"), Card("4242")]),
-    ("text_or_number", "1"),
-    ("text_or_number", 1),
-    ("text_or_number", 2**80),
-    ("folder", Folder("a", (Folder("b"), Folder("c", (Folder("d"),))))),
-    ("nested", {"x": [(1, frozenset([Size.LARGE, Size.SMALL])), (2, frozenset())]}),
-]
-
-REFUSALS: list[tuple[str, object, str]] = [
-    ("text", "half \ud800", "text"),
-    ("text", 5, "text"),
-    ("number", True, "number"),
-    ("number", "5", "number"),
-    ("truth", 1, "truth"),
-    ("real", float("nan"), "real"),
-    ("real", float("inf"), "real"),
-    ("real", float("-inf"), "real"),
-    ("decimal", Decimal("NaN"), "decimal"),
-    ("decimal", Decimal("-Infinity"), "decimal"),
-    ("decimal", 1.5, "decimal"),
-    ("instant", dt.datetime(2026, 1, 2), "instant"),  # noqa: DTZ001  # this is what is refused
-    ("day", dt.datetime(2026, 1, 2, tzinfo=dt.UTC), "day"),
-    ("uuid", str(_ID), "uuid"),
-    ("data", bytearray(b"x"), "data"),
-    ("currency", "eur", "currency"),
-    ("line", ServiceLine("a", Money(Decimal(1)), 3), "line"),
-    ("line", {"name": "a"}, "line"),
-    ("lines", (Line("a", Money(Decimal(1))),), "lines"),
-    (
-        "lines",
-        [Line("a", Money(Decimal(1))), Line("b", Money(Decimal("NaN")))],
-        "lines[1].price.amount",
-    ),
-    ("pair", (1, "x", 2), "pair"),
-    ("pair", (1, "\udfff"), "pair[1]"),
-    ("numbers", [1], "numbers"),
-    ("by_text", {"a": Money(1)}, "by_text['a'].amount"),  # type: ignore[arg-type]  # the mistake
-    ("by_enum", {Currency.EUR: [Decimal(1), Decimal("sNaN")]}, "by_enum["),
-    ("payment", Money(Decimal(1)), "payment"),
-    ("payments", [Card("\ud83d")], "payments[0].number"),
-    ("folder", Folder("a", (Folder("b"), Folder("\ud800"))), "folder.folders[1].name"),
-]
 
 
 class EventSerializerContract:
@@ -436,27 +243,6 @@ class EventSerializerContract:
         raw = json.loads(serializer.serialize(event))
         alter(raw)
         return json.dumps(raw).encode()
-
-
-def shape(value: object) -> object:
-    """Return types and exact forms in depth: what ``==`` overlooks, such as 1.0 and 1.00."""
-    if attrs.has(type(value)) or dataclasses.is_dataclass(value):
-        return type(value), [shape(each) for each in _parts(value)]
-    if isinstance(value, dict):
-        return dict, [(shape(key), shape(each)) for key, each in value.items()]
-    if isinstance(value, (list, tuple)):
-        return type(value), [shape(each) for each in value]
-    if isinstance(value, (set, frozenset)):
-        return type(value), {shape(each) for each in value}
-    if isinstance(value, dt.datetime):
-        return dt.datetime, value.replace(tzinfo=None), value.utcoffset()
-    return type(value), repr(value)
-
-
-def _parts(value: object) -> list[object]:
-    kind = type(value)
-    fields = attrs.fields(kind) if attrs.has(kind) else dataclasses.fields(value)  # type: ignore[arg-type]  # one or the other
-    return [getattr(value, field.name) for field in fields]
 
 
 def _refuse_constant(name: str) -> object:

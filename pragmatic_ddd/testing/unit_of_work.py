@@ -11,7 +11,7 @@ The outbox is empty at first, and there are no accounts.
 """
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
@@ -262,6 +262,24 @@ class UnitOfWorkContract:
             "a1",
         )
         assert len(stored_messages()) == 1
+
+    def test_what_is_no_aggregate_is_refused_and_the_work_goes_on(
+        self, units_of_work: UnitsOfWork, stored_messages: StoredMessages
+    ) -> None:
+        self._open_account(units_of_work, "a1")
+        swapped: Any = "a1"
+        no_aggregates: Any = object
+        with units_of_work() as work:
+            with pytest.raises(TypeError, match="aggregate_type = 'a1': give a class"):
+                work.get(swapped, self.account_type)
+            with pytest.raises(TypeError, match="aggregate_type = <class object>: give a class"):
+                work.get(no_aggregates, "a1")
+            with pytest.raises(TypeError, match="aggregate = 'a1': give an AggregateRoot"):
+                work.add(swapped)
+            work.get(self.account_type, "a1").deposit(5)
+            work.commit()
+
+        assert len(stored_messages()) == 2
 
     def test_an_aggregate_is_the_same_instance_each_time(self, units_of_work: UnitsOfWork) -> None:
         self._open_account(units_of_work, "a1")

@@ -19,10 +19,12 @@ from tests.acceptance.faults.broker.journal import Copy
 from tests.acceptance.faults.children import Child
 from tests.acceptance.faults.crew import Crew
 from tests.acceptance.faults.diary import Note
-from tests.acceptance.faults.kill.run import longest_recovery
+from tests.acceptance.faults.kill.failpoint import FAILPOINTS
+from tests.acceptance.faults.kill.play import Task
+from tests.acceptance.faults.kill.run import ALLOWED_SECONDS, KillRun, longest_recovery
 from tests.acceptance.faults.lateness import Journey, journeys, waited_without_need
 from tests.acceptance.faults.rows import UnsentRow
-from tests.acceptance.faults.rules import broken_rules
+from tests.acceptance.faults.rules import broken_rules, late_recoveries
 from tests.acceptance.faults.stage import Stage
 from tests.acceptance.faults.verdict import judge, unexcused
 from tests.acceptance.tally import tally
@@ -158,7 +160,6 @@ def test_what_is_dead_in_another_aggregate_delays_no_recovery() -> None:
 @pytest.mark.parametrize(
     "figures",
     [
-        {"kill": {"sqlite": {"recovery_max_s": 1.3, "recovery_allowed_s": 1.2}}},
         {"contention": {"sqlite": {"duplicates": 1, "two_relays_hot_1_vs_one": 1.0}}},
         {"contention": {"sqlite": {"duplicates": 0, "two_relays_hot_1_vs_one": 0.4}}},
         {"eager_ordered": {"duplicates_outside_window": 1}},
@@ -170,6 +171,33 @@ def test_what_is_dead_in_another_aggregate_delays_no_recovery() -> None:
 )
 def test_a_figure_that_breaks_a_promise_is_told(figures: dict[str, Any]) -> None:
     assert len(broken_rules(figures)) == 1
+    assert late_recoveries(figures) == []
+
+
+def test_a_late_recovery_is_told_apart_from_a_broken_promise() -> None:
+    on_time = {"recovery_max_s": 1.2, "recovery_s": 1.2, "recovery_allowed_s": 1.2, "problems": 0}
+    late_one = {**on_time, "recovery_max_s": 1.3, "recovery_s": 1.4}
+    report = {
+        "kill": {"sqlite": late_one, "mariadb": on_time},
+        "restart": {"postgresql": late_one, "mariadb": on_time, "rocketmq": {"problems": []}},
+    }
+
+    assert late_recoveries(report) == [
+        "kill.sqlite.recovery_max_s is 1.3, above 1.2",
+        "restart.postgresql.recovery_s is 1.4, above 1.2",
+    ]
+    assert broken_rules(report) == []
+
+
+@pytest.mark.parametrize("seconds", [ALLOWED_SECONDS, ALLOWED_SECONDS + 0.01])
+def test_a_recovery_is_late_when_it_took_longer_than_allowed(
+    seconds: float, tmp_path: Path
+) -> None:
+    task = Task(
+        failpoint=FAILPOINTS[0], database="sqlite", passage=1, folder=tmp_path, broker_port=0
+    )
+
+    assert KillRun(task=task, recovery_seconds=seconds).is_late == (seconds > ALLOWED_SECONDS)
 
 
 def test_what_was_late_without_trouble_has_waited_without_need() -> None:

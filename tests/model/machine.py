@@ -1,87 +1,41 @@
 """The state machine: what may happen to an outbox, in any order, and what must hold after each."""
 
 import datetime as dt
-import itertools
 import logging
 from abc import abstractmethod
-from collections.abc import Iterable
+from typing import ClassVar
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from pragmatic_ddd.ports import OutboxMessage, OutboxStatus
 from tests.model.broker import Fate
+from tests.model.happenings import (
+    AGGREGATES,
+    EVERYDAY,
+    PROCESSES,
+    TO_THE_END,
+    TROUBLE_SETS,
+    TROUBLES,
+)
 from tests.model.outboxes import Outbox
-from tests.model.process import CONFIG, POOL, Process, World
+from tests.model.process import Process
 from tests.model.rows import Row
 from tests.model.scheduler import Task
+from tests.model.world import CONFIG, POOL, World
 from tests.model.world_clock import WorldClock
 
-_AGGREGATES = ("a", "b", "c")
-_PROCESSES = 2
-_TO_THE_END = 10_000
 _MOST_ROUNDS = 12
-
-_VERBS = (
-    *("claim_pending", "claim", "mark_sent", "release", "retry_later", "mark_failed"),
-    "unclaimed",
-)
-_STORE_POINTS = [f"{when} {verb}" for verb in _VERBS for when in ("before", "after")]
-_OFTEN = [f"{when} {verb}" for verb in _VERBS[2:5] for when in ("before", "before", "after")]
-_POINTS = (*_STORE_POINTS, "reserved", "stored", "committed", "before send", "send", "after send")
-
-# A moment, a claim's pause, a backoff, more than grace, more than a lease, more than parking.
-_TIMES = tuple(dt.timedelta(seconds=each) for each in (0.01, 0.4, 3, 21, 33, 65, 4000))
-_STEPS_BACK = (dt.timedelta(seconds=7), dt.timedelta(hours=1), dt.timedelta(days=30))
-
-_STEPS = (*[_TO_THE_END] * 5, 1, 2, 3, 5)
-_PLACES = range(_PROCESSES)
-_FATES = [*(fate for fate in Fate if fate is not Fate.CONFIRMED), Fate.REJECTED]
-
-
-def _one_of(*choices: Iterable[object]) -> st.SearchStrategy[tuple[object, ...]]:
-    """Return one combination of the choices, by one draw."""
-    return st.sampled_from(list(itertools.product(*choices)))
-
-
-_EVENTS = st.lists(_one_of(_AGGREGATES, (True, True, True, False)), min_size=1, max_size=4)
-
-# What may happen next, how often, and with which arguments.
-_EVERYDAY: dict[str, tuple[int, st.SearchStrategy[tuple[object, ...]]]] = {
-    "change": (
-        6,
-        st.tuples(_EVENTS, _one_of(_PLACES, (True, True, True, False), (True, False), _STEPS)).map(
-            lambda drawn: (drawn[0], *drawn[1])
-        ),
-    ),
-    "relay": (4, _one_of(_PLACES, _STEPS)),
-    "work": (4, _one_of(_PLACES, _STEPS)),
-    "pass_time": (4, _one_of(_TIMES)),
-    "let_go": (1, st.just(())),
-    "tidy": (1, st.just(())),
-    "decide": (2, _one_of(range(4), (True, False))),
-}
-_TROUBLES: dict[str, tuple[int, st.SearchStrategy[tuple[object, ...]]]] = {
-    "script": (6, _one_of(_AGGREGATES, _FATES)),
-    "script_all": (3, _one_of(_FATES)),
-    "stall": (3, _one_of(_PLACES, range(1, 7), (2, 3, 4, _TO_THE_END))),
-    "poison": (2, _one_of(_AGGREGATES, _PLACES, (Fate.REFUSED, Fate.BROKEN))),
-    "kill_again": (1, _one_of(_PLACES, ("before send", "after send"))),
-    "outage": (2, st.just(())),
-    "step_back": (1, _one_of(_STEPS_BACK)),
-    "fail_store": (3, _one_of(_PLACES, _STORE_POINTS + _OFTEN)),
-    "kill": (1, _one_of(_PLACES)),
-    "kill_at": (2, _one_of(_PLACES, _POINTS)),
-    "shut_down": (1, _one_of(_PLACES, _STEPS)),
-    "close_busy": (2, _one_of(_PLACES, _AGGREGATES, (1, 2, 3), (True, False))),
-    "replay_skipped": (1, _one_of(range(4))),
-    "purge": (1, _one_of((dt.timedelta(seconds=30), dt.timedelta(hours=1)))),
-}
-_TROUBLE_SETS = st.sets(st.sampled_from(sorted(_TROUBLES)))
 
 
 class OutboxMachine(RuleBasedStateMachine):
-    """Several processes over one outbox and one broker; a subclass says which."""
+    """Several processes over one outbox and one broker; a subclass says which.
+
+    Attributes:
+        came_to_rest: How many runs of the subclass have ended with all sent that can be.
+    """
+
+    came_to_rest: ClassVar[int] = 0
 
     @abstractmethod
     def outbox(self, clock: WorldClock) -> Outbox:
@@ -92,15 +46,15 @@ class OutboxMachine(RuleBasedStateMachine):
         logging.disable(logging.CRITICAL)
         self.clock = WorldClock()
         self.world = World(self.clock, self.outbox(self.clock))
-        self.processes = [Process(f"process {n}", self.world) for n in range(_PROCESSES)]
+        self.processes = [Process(f"process {n}", self.world) for n in range(PROCESSES)]
         self.locked: set[str] = set()
-        self.versions = dict.fromkeys(_AGGREGATES, 0)
+        self.versions = dict.fromkeys(AGGREGATES, 0)
         self.count = 0
 
-    @initialize(troubles=_TROUBLE_SETS)
+    @initialize(troubles=TROUBLE_SETS)
     def choose(self, troubles: set[str]) -> None:
         """Each run has its own kinds of trouble: with all of them, little would ever be sent."""
-        chosen = _EVERYDAY | {kind: _TROUBLES[kind] for kind in sorted(troubles)}
+        chosen = EVERYDAY | {kind: TROUBLES[kind] for kind in sorted(troubles)}
         self.kinds = st.sampled_from(
             [kind for kind, (weight, _) in chosen.items() for _ in range(weight)]
         )
@@ -108,7 +62,7 @@ class OutboxMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def something_happens(self, data: st.DataObject) -> None:
         kind = data.draw(self.kinds, label="what")
-        _, arguments = (_EVERYDAY | _TROUBLES)[kind]
+        _, arguments = (EVERYDAY | TROUBLES)[kind]
         getattr(self, kind)(*data.draw(arguments, label=kind))
         self._check()
 
@@ -158,13 +112,13 @@ class OutboxMachine(RuleBasedStateMachine):
         for _ in range(CONFIG.max_attempts + 1):
             self.world.broker.script(aggregate, fate)
             self.clock.advance(CONFIG.backoff_cap)
-            self.relay(place, _TO_THE_END)
+            self.relay(place, TO_THE_END)
 
     def kill_again(self, place: int, point: str) -> None:
         """Kill a process at each send, until no try is left."""
         for _ in range(CONFIG.max_attempts + 1):
             self.processes[place].dies_at = point
-            self.relay(place, _TO_THE_END)
+            self.relay(place, TO_THE_END)
             self.clock.advance(CONFIG.lease + dt.timedelta(seconds=1))
 
     def stall(self, place: int, steps_before: int, steps_of_others: int) -> None:
@@ -187,7 +141,7 @@ class OutboxMachine(RuleBasedStateMachine):
 
     def script_all(self, fate: Fate) -> None:
         """Decide what becomes of the next send of every aggregate."""
-        for aggregate in _AGGREGATES:
+        for aggregate in AGGREGATES:
             self.world.broker.script(aggregate, fate)
 
     def outage(self) -> None:
@@ -225,12 +179,12 @@ class OutboxMachine(RuleBasedStateMachine):
     def close_busy(self, place: int, aggregate: str, most_steps: int, lets_go: bool) -> None:
         """Shut down while a send hangs, others wait, and a transaction is under way."""
         self.world.broker.script(aggregate, Fate.LATE)
-        self.change([(name, True) for name in _AGGREGATES], place, True, True, _TO_THE_END)
+        self.change([(name, True) for name in AGGREGATES], place, True, True, TO_THE_END)
         self.change([(aggregate, True)], place, True, False, most_steps)
-        self.shut_down(place, _TO_THE_END)
+        self.shut_down(place, TO_THE_END)
         if lets_go:
             self.let_go()
-            self.work(place, _TO_THE_END)
+            self.work(place, TO_THE_END)
 
     def decide(self, number: int, replay: bool) -> None:
         """Replay or skip a dead letter."""
@@ -298,6 +252,7 @@ class OutboxMachine(RuleBasedStateMachine):
                     self._run([process.begin_round()])
             self._check()
             if all(self._is_settled(row) for row in self.world.history.rows.values()):
+                type(self).came_to_rest += 1
                 return
             self.clock.advance(dt.timedelta(minutes=61))
         left = [row for row in self.world.history.rows.values() if not self._is_settled(row)]
@@ -313,9 +268,9 @@ class OutboxMachine(RuleBasedStateMachine):
             for other in self.world.history.rows.values()
         )
 
-    def _run(self, tasks: list[Task], most_steps: int = _TO_THE_END) -> None:
+    def _run(self, tasks: list[Task], most_steps: int = TO_THE_END) -> None:
         came_to_rest = self.world.scheduler.run(tasks, most_steps=most_steps)
-        assert came_to_rest or most_steps < _TO_THE_END, "threads run and run, and no time passes"
+        assert came_to_rest or most_steps < TO_THE_END, "threads run and run, and no time passes"
         self._bury()
 
     def _bury(self) -> None:

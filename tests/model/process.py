@@ -9,93 +9,22 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
-from pragmatic_ddd.application.outbox import (
-    BrokerHealth,
-    EagerOutboxPublisher,
-    EagerPoolConfig,
-    OutboxRelay,
-    OutboxRelayConfig,
-)
-from pragmatic_ddd.application.outbox.coordinator import Coordinator
-from pragmatic_ddd.application.outbox.lane_board import LaneBoard
+from pragmatic_ddd.application.outbox import BrokerHealth, OutboxRelay
 from pragmatic_ddd.errors import OutboxStoreError
 from pragmatic_ddd.ports import IStoredEventPublisher, OutboxMessage, Receipt, StoredMessage
-from tests.model.broker import Broker, Fate, error_of
+from tests.model.broker import Fate, error_of
 from tests.model.evidence import Evidence
-from tests.model.history import History
 from tests.model.holdings import Holdings
-from tests.model.outboxes import Outbox
-from tests.model.scheduler import BatonCondition, BatonQueue, CrashedError, Scheduler, Task
+from tests.model.scheduler import CrashedError, Task
+from tests.model.simulated_eager import SimulatedEagerPublisher
 from tests.model.watched_store import WatchedStore
-from tests.model.world_clock import WorldClock
-
-LONGEST_CALL = dt.timedelta(seconds=3)
-CONFIG = OutboxRelayConfig(
-    grace=dt.timedelta(seconds=30),
-    lease=dt.timedelta(seconds=60),
-    batch_size=3,
-    max_attempts=3,
-    backoff_base=dt.timedelta(seconds=2),
-    backoff_cap=dt.timedelta(seconds=20),
-)
-# One worker: what hangs in the broker holds up the other lanes.
-POOL = EagerPoolConfig(workers=1, queue_size=4, shutdown_timeout=dt.timedelta(seconds=5))
-
+from tests.model.world import CONFIG, LONGEST_CALL, POOL, World
 
 _TRANSACTION = "transaction"
 
 
 class RolledBackError(Exception):
     """The business transaction is given up."""
-
-
-@attrs.define(eq=False)
-class World:
-    """What all processes share.
-
-    Attributes:
-        holdings: Of the processes that live.
-    """
-
-    clock: WorldClock
-    outbox: Outbox
-    broker: Broker = attrs.field(factory=Broker)
-    history: History = attrs.field(factory=lambda: History(CONFIG.max_attempts))
-    holdings: list[Holdings] = attrs.field(factory=list)
-    scheduler: Scheduler = attrs.field(init=False)
-
-    def __attrs_post_init__(self) -> None:
-        self.scheduler = Scheduler(self.clock)
-
-
-@attrs.define(kw_only=True, eq=False)
-class SimulatedEagerPublisher(EagerOutboxPublisher):
-    """The real one, with threads that the scheduler runs."""
-
-    scheduler: Scheduler
-    spawn: Callable[[str, Callable[[], object]], Task]
-    coordinator: Coordinator | None = attrs.field(default=None, init=False)
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether it has nothing in hand, and no result to write."""
-        is_behind = self.coordinator is not None and self.coordinator._is_behind
-        return not (self._board._room.held or self._board._finished or is_behind)
-
-    def _begin_empty(self) -> None:
-        super()._begin_empty()
-        baton = BatonCondition(self.scheduler)
-        self._board._lock = baton  # type: ignore[assignment]  # a stand-in, as are these
-        self._board._for_coordinator = baton  # type: ignore[assignment]
-        self._board._for_idleness = baton  # type: ignore[assignment]
-        self._board._for_workers = BatonQueue(self.scheduler)  # type: ignore[assignment]
-
-    def _coordinator(self, board: LaneBoard) -> Coordinator:
-        self.coordinator = super()._coordinator(board)
-        return self.coordinator
-
-    def _start(self, name: str, target: Callable[[], None]) -> None:
-        self._threads.append(self.spawn(name, target))
 
 
 @attrs.define(eq=False)

@@ -16,7 +16,7 @@ _EXAMPLES = 40
 _STEPS = 60
 _PATIENCE_SECONDS = 1200  # a failing run is made as short as it can be
 
-Repeatable = Callable[[type[OutboxMachine]], None]
+Repeatable = Callable[[type[OutboxMachine]], int]
 
 
 @pytest.mark.timeout(_PATIENCE_SECONDS)
@@ -25,7 +25,7 @@ def test_the_outbox_in_memory_keeps_its_promises(repeatable: Repeatable) -> None
         def outbox(self, clock: WorldClock) -> MemoryOutbox:
             return MemoryOutbox(clock)
 
-    repeatable(InMemory)
+    assert repeatable(InMemory) >= _examples()
 
 
 @pytest.mark.timeout(_PATIENCE_SECONDS)
@@ -40,15 +40,24 @@ def test_the_outbox_in_a_sqlite_file_keeps_its_promises(
             return SqliteOutbox(file)
 
     with leases_measured_by(file):
-        repeatable(InSqlite)
+        came_to_rest = repeatable(InSqlite)
     file.close()
+
+    assert came_to_rest >= _examples()
+
+
+def _examples() -> int:
+    return int(os.environ.get("EXAMPLES", _EXAMPLES))
 
 
 @pytest.fixture
 def repeatable(request: pytest.FixtureRequest) -> Repeatable:
-    """Run the model; say with a failure by which command anybody can see it again."""
+    """Run the model, and return how many runs came to rest.
+
+    Say with a failure by which command anybody can see it again.
+    """
     seed = request.config.getoption("--hypothesis-seed")
-    examples = int(os.environ.get("EXAMPLES", _EXAMPLES))
+    examples = _examples()
     chosen = settings(
         database=None,
         deadline=None,
@@ -60,12 +69,13 @@ def repeatable(request: pytest.FixtureRequest) -> Repeatable:
         suppress_health_check=list(HealthCheck),
     )
 
-    def run(machine: type[OutboxMachine]) -> None:
+    def run(machine: type[OutboxMachine]) -> int:
         try:
             run_state_machine_as_test(machine, settings=chosen)
         except BaseException as error:
             seeded = "" if seed is None else f" SEED={seed}"
             error.add_note(f"See it again: make model{seeded} EXAMPLES={examples}")
             raise
+        return machine.came_to_rest
 
     return run

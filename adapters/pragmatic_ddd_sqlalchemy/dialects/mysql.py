@@ -59,6 +59,8 @@ WHERE {waits} AND o.due_at > UTC_TIMESTAMP(6)""",
     "error": "VARCHAR(4000) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
 }
 
+_OPENING = Sql("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
+
 _GAPS = """
 SELECT a.place, (
     SELECT p.id FROM {outbox} AS p FORCE INDEX ({unsent})
@@ -273,7 +275,10 @@ class MySqlDialect:
     """The SQL for one table in MySQL or MariaDB."""
 
     statements: Statements[Sql]
-    isolation_level: str | None = "READ COMMITTED"
+    # For one transaction. For the connection it would have to be taken back afterwards, with two
+    # words more: a server that is lost in between is never given back to SQLAlchemy's pool.
+    isolation_level: str | None = None
+    opening: Sql | None = _OPENING
     settles_beside_claims: bool = True
     oldest_server: str = "MySQL 8.0.4 or MariaDB 10.6 (SKIP LOCKED, JSON_TABLE)"
     _insert: MySqlInsert

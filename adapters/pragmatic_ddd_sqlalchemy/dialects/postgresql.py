@@ -324,6 +324,7 @@ class PostgreSqlDialect:
 
     statements: Statements[Sql]
     isolation_level: str | None = "READ COMMITTED"
+    opening: Sql | None = None
     settles_beside_claims: bool = True
     oldest_server: str = "PostgreSQL 12 (AS MATERIALIZED)"
     _insert: Sql

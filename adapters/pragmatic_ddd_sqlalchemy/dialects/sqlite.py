@@ -316,6 +316,7 @@ class SqliteDialect:
 
     statements: Statements[Sql]
     isolation_level: str | None = None
+    opening: Sql | None = None
     settles_beside_claims: bool = False  # there is one writer
     oldest_server: str = "SQLite 3.35 (UPDATE … FROM … RETURNING)"
     _insert: Sql

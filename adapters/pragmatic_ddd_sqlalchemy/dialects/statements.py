@@ -100,7 +100,9 @@ class IOutboxDialect(Protocol):
 
     Attributes:
         statements: What is the same procedure everywhere.
-        isolation_level: What the outbox' own transactions run at; ``None``: there is only one.
+        isolation_level: What a connection is set to for the outbox' own transactions; ``None``:
+            there is only one, or ``opening`` sets it.
+        opening: First statement of those; ``None``: there is none.
         settles_beside_claims: Whether two transactions can write at once.
         oldest_server: The oldest server that knows this SQL, for people.
     """
@@ -112,6 +114,10 @@ class IOutboxDialect(Protocol):
     @property
     @abstractmethod
     def isolation_level(self) -> str | None: ...
+
+    @property
+    @abstractmethod
+    def opening(self) -> Sql | None: ...
 
     @property
     @abstractmethod

@@ -16,6 +16,7 @@ from concurrent.futures import Future
 
 import attrs
 
+from pragmatic_ddd.application.arguments import implements, of_type
 from pragmatic_ddd.application.events.subscribers import SubscriberRegistry
 from pragmatic_ddd.application.metrics import NoMetrics
 from pragmatic_ddd.domain.events import DomainEvent
@@ -112,8 +113,8 @@ class Dispatcher:
         metrics: Counts each call.
     """
 
-    registry: SubscriberRegistry
-    metrics: IEventMetrics = attrs.field(factory=NoMetrics)
+    registry: SubscriberRegistry = attrs.field(validator=of_type(SubscriberRegistry))
+    metrics: IEventMetrics = attrs.field(factory=NoMetrics, validator=implements(IEventMetrics))
 
     def dispatch(
         self,

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 
 import attrs
 
+from pragmatic_ddd.application.arguments import can_be_called, implements
 from pragmatic_ddd.domain.events import DomainEvent
 from pragmatic_ddd.errors import ConfigurationError
 from pragmatic_ddd.ports.configuration import IConfigurationSource
@@ -34,8 +35,10 @@ class ConfigurableTopicResolver:
             adapter brings it. Without it only what no broker allows is refused here.
     """
 
-    source: IConfigurationSource
-    broker_rule: Callable[[str], object] = attrs.field(default=_any_topic, kw_only=True)
+    source: IConfigurationSource = attrs.field(validator=implements(IConfigurationSource))
+    broker_rule: Callable[[str], object] = attrs.field(
+        default=_any_topic, validator=can_be_called(), kw_only=True
+    )
     _topics: dict[str, str | None] = attrs.field(factory=dict, init=False, repr=False)
 
     def resolve(self, event_type: str, *, subscriber: str | None = None) -> str:

@@ -6,6 +6,7 @@ from typing import Self
 import attrs
 from attrs import validators
 
+from pragmatic_ddd.application.arguments import of_type
 from pragmatic_ddd.application.configuration import bind
 from pragmatic_ddd.application.outbox.retry import Backoff
 from pragmatic_ddd.errors import ConfigurationError
@@ -18,11 +19,17 @@ _LONGEST = dt.timedelta(hours=1)
 
 def _duration(default: dt.timedelta, longest: dt.timedelta = _LONGEST) -> dt.timedelta:
     checks = [
-        validators.instance_of(dt.timedelta),
+        of_type(dt.timedelta),
         validators.gt(_NOTHING),
         validators.le(longest),
     ]
     field: dt.timedelta = attrs.field(default=default, validator=checks)
+    return field
+
+
+def _count(default: int, most: int) -> int:
+    checks = [of_type(int), validators.ge(1), validators.le(most)]
+    field: int = attrs.field(default=default, validator=checks)
     return field
 
 
@@ -47,8 +54,8 @@ class OutboxRelayConfig:
 
     poll_interval: dt.timedelta = _duration(dt.timedelta(minutes=5))
     grace: dt.timedelta = _duration(dt.timedelta(seconds=30))
-    batch_size: int = attrs.field(default=200, validator=[validators.ge(1), validators.le(10_000)])
-    max_attempts: int = attrs.field(default=10, validator=[validators.ge(1), validators.le(1000)])
+    batch_size: int = _count(200, 10_000)
+    max_attempts: int = _count(10, 1000)
     lease: dt.timedelta = _duration(dt.timedelta(seconds=60))
     send_timeout: dt.timedelta = _duration(dt.timedelta(seconds=3))
     backoff_base: dt.timedelta = _duration(dt.timedelta(seconds=1))
@@ -104,8 +111,8 @@ class EagerPoolConfig:
         shutdown_timeout: How long ``shutdown`` lets what is queued go out.
     """
 
-    workers: int = attrs.field(default=4, validator=[validators.ge(1), validators.le(256)])
-    queue_size: int = attrs.field(default=10_000, validator=validators.ge(1))
+    workers: int = _count(4, 256)
+    queue_size: int = attrs.field(default=10_000, validator=[of_type(int), validators.ge(1)])
     shutdown_timeout: dt.timedelta = _duration(dt.timedelta(seconds=10))
 
     @classmethod

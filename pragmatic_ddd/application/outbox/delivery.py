@@ -102,7 +102,7 @@ class LaneDelivery:
 
         # Plain daemon threads: the end of the interpreter would wait for those of an executor.
         threads = []
-        for number in range(1, min(self.publisher.side_by_side, len(waiting))):
+        for number in range(1, min(self._side_by_side(), len(waiting))):
             name = f"outbox-{self.path}-send-{number}"
             thread = threading.Thread(target=work, name=name, daemon=True)
             try:
@@ -115,6 +115,18 @@ class LaneDelivery:
         for thread in threads:
             _join(thread, outcome)
         return outcome
+
+    def _side_by_side(self) -> int:
+        """Return how many sends the publisher says that it takes: one, where it cannot say."""
+        try:
+            said: object = self.publisher.side_by_side
+        except Exception:  # what is claimed has to be sent or given back all the same
+            _logger.exception("outbox %s sends one by one: side_by_side failed", self.path)
+            return 1
+        if isinstance(said, int):
+            return said
+        _logger.error("outbox %s sends one by one: side_by_side is %r", self.path, said)
+        return 1
 
     def _deliver(
         self, lane: Sequence[ClaimedMessage], outcome: Settlement, stopped: Callable[[], bool]
@@ -214,11 +226,12 @@ class LaneDelivery:
             return
         message = claimed.message
         _logger.warning(
-            "message %s (%s) of %s %s failed, %d of %d attempts are used up: %s",
+            "message %s (%s) of %s %s failed%s, %d of %d attempts are used up: %s",
             message.message_id,
             message.event_type,
             message.aggregate_type,
             message.aggregate_id,
+            "" if counted else " (not counted)",
             claimed.attempts + counted,
             self.max_attempts,
             _text_of(error),

@@ -18,9 +18,8 @@ from types import TracebackType
 from typing import Self
 
 import attrs
-from attrs.validators import instance_of, is_callable
 
-from pragmatic_ddd.application.arguments import implements
+from pragmatic_ddd.application.arguments import can_be_called, check_type, implements, of_type
 from pragmatic_ddd.application.exiting import call_at_exit
 from pragmatic_ddd.application.forking import reset_in_child
 from pragmatic_ddd.application.metrics import NoMetrics
@@ -68,14 +67,12 @@ class EagerOutboxPublisher:
     store: IOutboxStore = attrs.field(validator=implements(IOutboxStore))
     publisher: IStoredEventPublisher = attrs.field(validator=implements(IStoredEventPublisher))
     config: OutboxRelayConfig = attrs.field(
-        factory=OutboxRelayConfig.default_config, validator=instance_of(OutboxRelayConfig)
+        factory=OutboxRelayConfig.default_config, validator=of_type(OutboxRelayConfig)
     )
-    pool: EagerPoolConfig = attrs.field(
-        factory=EagerPoolConfig, validator=instance_of(EagerPoolConfig)
-    )
-    health: BrokerHealth = attrs.field(factory=BrokerHealth, validator=instance_of(BrokerHealth))
+    pool: EagerPoolConfig = attrs.field(factory=EagerPoolConfig, validator=of_type(EagerPoolConfig))
+    health: BrokerHealth = attrs.field(factory=BrokerHealth, validator=of_type(BrokerHealth))
     metrics: IEventMetrics = attrs.field(factory=NoMetrics, validator=implements(IEventMetrics))
-    wake_relay: Callable[[], None] = attrs.field(default=_nobody_to_wake, validator=is_callable())
+    wake_relay: Callable[[], None] = attrs.field(default=_nobody_to_wake, validator=can_be_called())
     monotonic: Callable[[], float] = time.monotonic
     _delivery: LaneDelivery = attrs.field(init=False)
     _board: LaneBoard = attrs.field(init=False)
@@ -134,6 +131,7 @@ class EagerOutboxPublisher:
 
     def wait_until_idle(self, timeout: dt.timedelta) -> bool:
         """Wait until nothing is queued or in flight; return whether that was reached in time."""
+        check_type("timeout", timeout, dt.timedelta)
         return self._board.wait_until_idle(timeout.total_seconds())
 
     def shutdown(self) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 import attrs
 from attrs import validators
 
+from pragmatic_ddd.application.arguments import can_be_called, implements, of_type
 from pragmatic_ddd.domain.aggregate import AggregateRoot
 from pragmatic_ddd.domain.events import DomainEvent
 from pragmatic_ddd.domain.names import checked_name
@@ -35,12 +36,15 @@ class EventEncoding:
             causation ids, trace context, tenant.
         largest_payload_bytes: A larger payload is refused when it is stored. The default, 4 MiB
             less 64 KiB, is what RocketMQ and the default packet size of MySQL take.
+
+    Raises:
+        TypeError: Something else was given than is asked for.
     """
 
-    serializer: IEventSerializer
-    headers: HeaderSource = _no_headers
+    serializer: IEventSerializer = attrs.field(validator=implements(IEventSerializer))
+    headers: HeaderSource = attrs.field(default=_no_headers, validator=can_be_called())
     largest_payload_bytes: int = attrs.field(
-        default=4 * 1024 * 1024 - 64 * 1024, validator=validators.ge(1)
+        default=4 * 1024 * 1024 - 64 * 1024, validator=[of_type(int), validators.ge(1)]
     )
 
     def encode(self, event: DomainEvent, *, aggregate_type: str) -> OutboxMessage:

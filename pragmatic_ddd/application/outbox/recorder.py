@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import attrs
 
+from pragmatic_ddd.application.arguments import can_be_called, of_type
 from pragmatic_ddd.application.outbox.encoding import EventEncoding
 from pragmatic_ddd.domain.events import DomainEvent
 from pragmatic_ddd.errors import ForeignEventError
@@ -22,8 +23,8 @@ class OutboxRecorder:
         write: Takes the message into the caller's transaction.
     """
 
-    encoding: EventEncoding
-    write: Callable[[OutboxMessage], object]
+    encoding: EventEncoding = attrs.field(validator=of_type(EventEncoding))
+    write: Callable[[OutboxMessage], object] = attrs.field(validator=can_be_called())
 
     def record(self, aggregate_type: str, aggregate_id: str, event: DomainEvent) -> None:
         """Record one event; it is stored if and only if the caller's transaction commits.

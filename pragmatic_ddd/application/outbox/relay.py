@@ -17,9 +17,8 @@ from types import TracebackType
 from typing import Self
 
 import attrs
-from attrs.validators import instance_of
 
-from pragmatic_ddd.application.arguments import implements
+from pragmatic_ddd.application.arguments import check_type, implements, of_type
 from pragmatic_ddd.application.exiting import call_at_exit
 from pragmatic_ddd.application.forking import reset_in_child
 from pragmatic_ddd.application.metrics import NoMetrics
@@ -90,9 +89,9 @@ class OutboxRelay:
     store: IOutboxStore = attrs.field(validator=implements(IOutboxStore))
     publisher: IStoredEventPublisher = attrs.field(validator=implements(IStoredEventPublisher))
     config: OutboxRelayConfig = attrs.field(
-        factory=OutboxRelayConfig.default_config, validator=instance_of(OutboxRelayConfig)
+        factory=OutboxRelayConfig.default_config, validator=of_type(OutboxRelayConfig)
     )
-    health: BrokerHealth = attrs.field(factory=BrokerHealth, validator=instance_of(BrokerHealth))
+    health: BrokerHealth = attrs.field(factory=BrokerHealth, validator=of_type(BrokerHealth))
     metrics: IEventMetrics = attrs.field(factory=NoMetrics, validator=implements(IEventMetrics))
     monotonic: Callable[[], float] = time.monotonic
     _delivery: LaneDelivery = attrs.field(init=False)
@@ -200,6 +199,7 @@ class OutboxRelay:
         Returns:
             Whether it has ended; otherwise its rows come back when their lease ends.
         """
+        check_type("timeout", timeout, dt.timedelta)
         self.stop()
         deadline = time.monotonic() + timeout.total_seconds()
         if not self._running.acquire(timeout=timeout.total_seconds()):

@@ -6,6 +6,8 @@ import random
 import attrs
 from attrs import validators
 
+from pragmatic_ddd.application.arguments import of_type
+
 _LARGEST_DOUBLING = 40  # beyond it every cap is reached; 2**40 s would overflow a timedelta
 
 
@@ -21,8 +23,12 @@ class Backoff:
         cap: Longest wait.
     """
 
-    base: dt.timedelta = attrs.field(validator=validators.gt(dt.timedelta()))
-    cap: dt.timedelta = attrs.field(validator=validators.gt(dt.timedelta()))
+    base: dt.timedelta = attrs.field(
+        validator=[of_type(dt.timedelta), validators.gt(dt.timedelta())]
+    )
+    cap: dt.timedelta = attrs.field(
+        validator=[of_type(dt.timedelta), validators.gt(dt.timedelta())]
+    )
 
     def delay(self, failures: int) -> dt.timedelta:
         """Return how long to wait after that many failures in a row, from 1; never above the cap.

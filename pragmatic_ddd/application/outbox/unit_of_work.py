@@ -9,7 +9,9 @@ from types import TracebackType
 from typing import Any, Self, TypeVar, cast
 
 import attrs
+from attrs.validators import optional
 
+from pragmatic_ddd.application.arguments import check_class, check_type, implements, of_type
 from pragmatic_ddd.application.outbox.eager import EagerOutboxPublisher
 from pragmatic_ddd.application.outbox.encoding import EventEncoding
 from pragmatic_ddd.domain.aggregate import AggregateRoot
@@ -40,13 +42,21 @@ class OutboxUnitOfWork:
         encoding: How events are encoded.
         repositories: By aggregate class; a subclass uses its nearest base's.
         eager: Told of the stored events after the commit; without it they are the relay's.
+
+    Raises:
+        TypeError: Something else was given than is asked for.
     """
 
-    transactions: ITransactionOperations
-    store: IOutboxStore
-    encoding: EventEncoding
-    repositories: Mapping[type[AggregateRoot], IRepository[Any]]  # of each type its own
-    eager: EagerOutboxPublisher | None = None
+    transactions: ITransactionOperations = attrs.field(validator=implements(ITransactionOperations))
+    store: IOutboxStore = attrs.field(validator=implements(IOutboxStore))
+    encoding: EventEncoding = attrs.field(validator=of_type(EventEncoding))
+    # Of each type its own.
+    repositories: Mapping[type[AggregateRoot], IRepository[Any]] = attrs.field(
+        validator=of_type(Mapping)
+    )
+    eager: EagerOutboxPublisher | None = attrs.field(
+        default=None, validator=optional(of_type(EagerOutboxPublisher))
+    )
     _loaded: dict[tuple[type[AggregateRoot], object], AggregateRoot] = attrs.field(
         factory=dict, init=False
     )
@@ -59,9 +69,11 @@ class OutboxUnitOfWork:
 
         Raises:
             AggregateNotFoundError: There is none.
+            TypeError: It is no class of aggregates.
             UnitOfWorkError: It has ended.
         """
         self._check_open()
+        check_class("aggregate_type", aggregate_type, AggregateRoot)
         key = (aggregate_type, aggregate_id)
         if key not in self._loaded:
             found = self._repository(aggregate_type).find_by_id(aggregate_id)
@@ -74,9 +86,11 @@ class OutboxUnitOfWork:
         """Have an aggregate saved by ``commit``: a new one, or one that was changed silently.
 
         Raises:
+            TypeError: It is no aggregate.
             UnitOfWorkError: It has ended.
         """
         self._check_open()
+        check_type("aggregate", aggregate, AggregateRoot)
         self._repository(type(aggregate))
         if not any(one is aggregate for one in self._to_save):
             self._to_save.append(aggregate)

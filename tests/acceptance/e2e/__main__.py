@@ -1,5 +1,6 @@
 """Runs every part and writes build/e2e.json: python -m tests.acceptance.e2e."""
 
+import argparse
 import json
 import sys
 from pathlib import Path
@@ -21,6 +22,10 @@ _COLUMNS = (
 
 
 def main() -> int:
+    argparse.ArgumentParser(
+        prog="python -m tests.acceptance.e2e",
+        description="Runs the end-to-end story on every database; there is nothing to choose.",
+    ).parse_args()
     for service in services():
         service.start()
     report: dict[str, dict[str, dict[str, int]]] = {}

@@ -1,9 +1,9 @@
 """What the run is about: an order, its events, its table."""
 
 import sqlalchemy as sa
-from sqlalchemy.orm import registry
 
 from pragmatic_ddd import AggregateRoot, DomainEvent
+from tests.acceptance.mapping import aggregate_table, map_aggregate
 
 
 class Probe(DomainEvent, name="e2e.probe"):
@@ -24,15 +24,8 @@ class Order(AggregateRoot, name="e2e.order"):
 
 
 def order_table(metadata: sa.MetaData, name: str) -> sa.Table:
-    return sa.Table(
-        name,
-        metadata,
-        sa.Column("id", sa.String(50), primary_key=True),
-        sa.Column("version", sa.Integer, nullable=False),
-        sa.Column("steps", sa.Integer, nullable=False),
-        mysql_engine="InnoDB",
-    )
+    return aggregate_table(metadata, name, counting="steps")
 
 
 def map_order(table: sa.Table) -> None:
-    registry().map_imperatively(Order, table, version_id_col=table.c.version)
+    map_aggregate(Order, table)

@@ -15,12 +15,16 @@ from tests.acceptance.faults.broker.process import BrokerProcess
 from tests.acceptance.faults.kill.part import run_kills, run_pauses
 from tests.acceptance.faults.outage.part import run as run_outage
 from tests.acceptance.faults.restart.part import run as run_restarts
-from tests.acceptance.faults.rules import broken_rules
+from tests.acceptance.faults.rules import broken_rules, late_recoveries
 from tests.acceptance.faults.stage import DATABASES
 from tests.services.catalogue import services
 
 _REPORT = Path("build/faults.json")
 _FOLDER = Path("build/faults")
+_OF_LATE_ONES = (
+    "What was late did arrive. The bounds are those of an idle machine: where this one was busy, "
+    "run that part again."
+)
 
 Figures = dict[str, Any]
 Part = Callable[[bool, Path, int], Figures]
@@ -69,10 +73,14 @@ def main() -> int:
         _show(name, report[name], time.monotonic() - started)
     _REPORT.write_text(json.dumps(report, indent=2) + "\n")
     print(f"written to {_REPORT}")
-    problems = broken_rules(report)
-    for problem in problems:
-        print(problem, file=sys.stderr)
-    return 1 if problems else 0
+    broken, late = broken_rules(report), late_recoveries(report)
+    for sentence in broken:
+        print(f"broken: {sentence}", file=sys.stderr)
+    for sentence in late:
+        print(f"late: {sentence}", file=sys.stderr)
+    if late:
+        print(_OF_LATE_ONES, file=sys.stderr)
+    return 1 if broken or late else 0
 
 
 def _run(name: str, *, quick: bool) -> Figures:

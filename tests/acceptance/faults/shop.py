@@ -1,9 +1,9 @@
 """What the runs are about: accounts whose every change raises events."""
 
 import sqlalchemy as sa
-from sqlalchemy.orm import registry
 
 from pragmatic_ddd import AggregateRoot, DomainEvent
+from tests.acceptance.mapping import aggregate_table, map_aggregate
 
 
 class Moved(DomainEvent, name="faults.account.moved"):
@@ -31,15 +31,8 @@ class Account(AggregateRoot, name="faults.account"):
 
 
 def account_table(metadata: sa.MetaData, name: str) -> sa.Table:
-    return sa.Table(
-        name,
-        metadata,
-        sa.Column("id", sa.String(60), primary_key=True),
-        sa.Column("version", sa.Integer, nullable=False),
-        sa.Column("moves", sa.Integer, nullable=False),
-        mysql_engine="InnoDB",
-    )
+    return aggregate_table(metadata, name, counting="moves")
 
 
 def map_account(table: sa.Table) -> None:
-    registry().map_imperatively(Account, table, version_id_col=table.c.version)
+    map_aggregate(Account, table)

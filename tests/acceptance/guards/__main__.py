@@ -1,11 +1,13 @@
 """Takes out one guard after another and looks whether its test fails.
 
-    python -m tests.acceptance.guards [PROMISE or part of a guard's words …]
+    python -m tests.acceptance.guards                         # all of them
+    python -m tests.acceptance.guards G4 'out of its lease'   # those of a promise, or by its words
 
 Works on a copy of the checkout in ``build/guards``. The services must be up. Without a guard a
 test may hang: then its time limit is what fails it.
 """
 
+import argparse
 import os
 import shutil
 import subprocess
@@ -20,7 +22,7 @@ _PASSED, _FAILED = 0, 1
 
 
 def main() -> int:
-    guards = [one for one in Guard.all() if _is_wanted(one, sys.argv[1:])]
+    guards = _chosen(Guard.all())
     _copy_checkout()
     if _run(*dict.fromkeys(guard.test for guard in guards)) != _PASSED:
         print("the tests fail with every guard in its place: run `make test` first")
@@ -34,8 +36,29 @@ def main() -> int:
     return 1 if problems else 0
 
 
-def _is_wanted(guard: Guard, words: list[str]) -> bool:
-    return not words or any(word == guard.promise or word in guard.guard for word in words)
+def _chosen(guards: list[Guard]) -> list[Guard]:
+    """Return what the arguments ask for; end the program if one of them asks for nothing."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.acceptance.guards",
+        description="Takes one guard after another out of a copy of the code, and sees its test "
+        "fail.",
+    )
+    parser.add_argument(
+        "wanted",
+        nargs="*",
+        metavar="GUARD",
+        help="a promise, such as G4, or some of a guard's words, in quotes; or all",
+    )
+    wanted = parser.parse_args().wanted
+    for words in wanted:
+        if not any(_is_meant(one, words) for one in guards):
+            known = "\n".join(f"  {one.promise:4}{one.guard}" for one in guards)
+            parser.error(f"no guard is called {words!r}; there are\n{known}")
+    return [one for one in guards if not wanted or any(_is_meant(one, each) for each in wanted)]
+
+
+def _is_meant(guard: Guard, words: str) -> bool:
+    return words == guard.promise or words in guard.guard
 
 
 def _copy_checkout() -> None:

@@ -39,7 +39,10 @@ def test_a_factory_may_belong_to_something_else() -> None:
         (f"{APPS}:leaves", "it raised SystemExit: 0"),
         (f"{APPS}:is_misconfigured", "OUTBOX_POLL_INTERVAL=1: expected a duration; OUTBOX_LEASE"),
         (f"{APPS}:returns_text", "it returned 'relay', not a RelayApplication or an OutboxRelay"),
-        (f"{APPS}:has_a_lifecycle_without_an_end", "it raised TypeError: lifecycles: <object"),
+        (
+            f"{APPS}:has_a_lifecycle_without_an_end",
+            "it raised TypeError: lifecycles: <object o",
+        ),
         ("no_such_package.relay:make", "No module named 'no_such_package'"),
         (
             "tests.adapters.relay.broken_module:make",

@@ -1,6 +1,5 @@
 """Other processes: what may end a process is tried in one of its own."""
 
-import os
 import queue
 import subprocess
 import sys
@@ -9,10 +8,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 
-_ROOT = Path(__file__).parents[3]
-_PATH = f"{_ROOT}:{_ROOT / 'adapters'}"  # whatever else is installed
+from tests.script import ROOT, child_environment
+
 _PREAMBLE = """
 import os, signal, sys, threading, time
 from datetime import timedelta
@@ -26,8 +24,8 @@ def run(
     """Run a script to its end; one that takes longer than the timeout hangs: that is a failure."""
     return subprocess.run(
         [sys.executable, "-c", _PREAMBLE + textwrap.dedent(script)],
-        cwd=_ROOT,
-        env={**os.environ, "PYTHONPATH": _PATH, **(environment or {})},
+        cwd=ROOT,
+        env=child_environment(**(environment or {})),
         capture_output=True,
         text=True,
         timeout=timeout,
@@ -41,8 +39,8 @@ class Child:
     def __init__(self, script: str) -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-u", "-c", _PREAMBLE + textwrap.dedent(script)],
-            cwd=_ROOT,
-            env={**os.environ, "PYTHONPATH": _PATH},
+            cwd=ROOT,
+            env=child_environment(),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             stdin=subprocess.PIPE,

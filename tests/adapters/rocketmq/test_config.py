@@ -1,14 +1,17 @@
 """The keys ``rocketmq.*``."""
 
 import datetime as dt
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pragmatic_ddd.application.configuration import MappingConfigurationSource
+from pragmatic_ddd.application.events import ConfigurableTopicResolver
 from pragmatic_ddd.errors import ConfigurationError
-from pragmatic_ddd_rocketmq import RocketMqConfig
+from pragmatic_ddd_orjson import EventTypeRegistry, OrjsonEventSerializer
+from pragmatic_ddd_rocketmq import RocketMqConfig, RocketMqEventManager
 
 
 def bound(**settings: str) -> RocketMqConfig:
@@ -56,6 +59,61 @@ def test_only_the_name_server_is_needed() -> None:
     assert config.library_path is None
     assert config.log_folder_path is None
     assert config.credentials is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "name_server",
+        "producer_group",
+        "consumer_group",
+        "send_msg_timeout",
+        "retry_times_when_send_failed",
+        "max_reconsume_times",
+        "reconsume_backoff_base",
+        "reconsume_backoff_cap",
+        "consumer_threads",
+        "sends_side_by_side",
+        "default_delay_level",
+        "shutdown_timeout",
+    ],
+)
+def test_a_setting_of_another_type_is_named(name: str) -> None:
+    make: Callable[..., object] = RocketMqConfig
+
+    with pytest.raises(TypeError, match=rf"^{name} = 1\.5: give an? "):
+        make(**{"name_server": "ns:9876", name: 1.5})
+
+
+@pytest.mark.parametrize("name", ["access_key", "secret_key"])
+def test_a_secret_of_another_type_is_not_shown(name: str) -> None:
+    make: Callable[..., object] = RocketMqConfig
+
+    with pytest.raises(TypeError, match=f"^{name}: give a str$"):
+        make(**{"name_server": "ns:9876", "access_key": "shop", "secret_key": "s", name: b"secret"})
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "problem"),
+    [
+        ("config", {"name_server": "ns:9876"}, "<dict object>: give a RocketMqConfig$"),
+        ("serializer", EventTypeRegistry(), "<EventTypeRegistry object>: give an IEventSerializer"),
+        ("topics", "shop-events", "'shop-events': give an ITopicResolver; this has no resolve$"),
+        ("metrics", None, "None: give an IEventMetrics; this has no backlog, "),
+    ],
+)
+def test_a_wrong_part_is_named_when_the_event_manager_is_made(
+    name: str, wrong: object, problem: str
+) -> None:
+    make: Callable[..., object] = RocketMqEventManager
+    parts = {
+        "config": RocketMqConfig(name_server="ns:9876"),
+        "serializer": OrjsonEventSerializer(EventTypeRegistry()),
+        "topics": ConfigurableTopicResolver(MappingConfigurationSource({})),
+    }
+
+    with pytest.raises(TypeError, match=f"^{name} = {problem}"):
+        make(**parts | {name: wrong})
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The one place where the client's errors become the ports' errors."""
 
+import itertools
 from typing import Any
 
 import pytest
@@ -70,7 +71,16 @@ def test_everything_but_send_ok_is_unconfirmed(changes: dict[str, Any], reason: 
 
 
 def test_send_ok_is_confirmed() -> None:
-    check_confirmed(status=0, send_status=0, has_route=True, last_error="", context="")
+    unconfirmed = []
+    for status, send_status in itertools.product((0, 1), (0, 1)):
+        try:
+            check_confirmed(
+                status=status, send_status=send_status, has_route=True, last_error="", context=""
+            )
+        except NotConfirmedError:
+            unconfirmed.append((status, send_status))
+
+    assert unconfirmed == [(0, 1), (1, 0), (1, 1)]
 
 
 def test_what_stops_a_start_is_in_the_tree_of_errors() -> None:

@@ -129,7 +129,14 @@ def test_before_the_start_and_after_the_shutdown_nothing_is_sent(topic: str) -> 
 
 
 def test_a_manager_that_was_never_started_is_shut_down(topic: str) -> None:
-    an_event_manager(topic).shutdown()
+    manager = an_event_manager(topic)
+
+    manager.shutdown()
+
+    with pytest.raises(BrokerUnavailableError, match="shut down"):
+        manager.publish_stored(a_stored_event())
+    with pytest.raises(InfrastructureError, match="make a new one"):
+        manager.start()
 
 
 def test_two_managers_live_in_one_process(events: RocketMqEventManager, topic: str) -> None:

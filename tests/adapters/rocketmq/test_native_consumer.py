@@ -25,7 +25,7 @@ def a_producer():
     producer = NativeProducer(library=a_library(), name_servers=name_servers(), group="shop",
                               send_timeout=timedelta(seconds=3))
     producer.start()
-    warm_up(producer)
+    warm_up(producer, TOPIC)
     return producer
 def wait_for(condition):
     deadline = time.monotonic() + 60

@@ -35,6 +35,14 @@ def a_producer(
     )
 
 
+def a_topic(name: str, *producers: NativeProducer) -> str:
+    """Return a topic to which the producers know the way."""
+    topic = unique(name)
+    for producer in producers:
+        warm_up(producer, topic)
+    return topic
+
+
 @pytest.fixture
 def producer() -> Iterator[NativeProducer]:
     producer = a_producer()
@@ -45,7 +53,7 @@ def producer() -> Iterator[NativeProducer]:
 
 
 def test_a_confirmed_message_has_an_id_and_an_offset(producer: NativeProducer) -> None:
-    topic = unique("confirmed")
+    topic = a_topic("confirmed", producer)
 
     first = producer.send(a_message(topic=topic))
     second = producer.send(a_message(topic=topic))
@@ -56,7 +64,7 @@ def test_a_confirmed_message_has_an_id_and_an_offset(producer: NativeProducer) -
 
 
 def test_messages_of_one_key_share_a_queue_and_others_spread(producer: NativeProducer) -> None:
-    topic = unique("spread")
+    topic = a_topic("spread", producer)
 
     offsets = [
         producer.send(a_message(topic=topic, sharding_key=f"order-{number % 10}")).queue_offset
@@ -72,11 +80,12 @@ def test_the_largest_body_is_sent_also_when_it_cannot_be_compressed(
 ) -> None:
     body = os.urandom(LARGEST_BODY_BYTES).replace(b"\0", b"\1")
 
-    assert producer.send(a_message(topic=unique("large"), body=body)).message_id
+    assert producer.send(a_message(topic=a_topic("large", producer), body=body)).message_id
 
 
 def test_the_longest_properties_are_sent(producer: NativeProducer) -> None:
-    message = a_message(topic=unique("properties"), properties={"p": "x" * 31_000})
+    topic = a_topic("properties", producer)
+    message = a_message(topic=topic, properties={"p": "x" * 31_000})
 
     assert producer.send(message).message_id
 
@@ -106,8 +115,7 @@ def test_many_threads_may_begin_at_once() -> None:
 def test_two_producers_of_one_group_live_in_one_process(producer: NativeProducer) -> None:
     other = a_producer()
     other.start()
-    warm_up(other)
-    topic = unique("two")
+    topic = a_topic("two", producer, other)
 
     assert producer.send(a_message(topic=topic)).message_id
     assert other.send(a_message(topic=topic)).message_id
@@ -119,7 +127,7 @@ def test_a_second_start_is_refused(producer: NativeProducer) -> None:
     with pytest.raises(RocketMqStartError, match="running"):
         producer.start()
 
-    assert producer.send(a_message(topic=unique("still"))).message_id
+    assert producer.send(a_message(topic=a_topic("still", producer))).message_id
 
 
 def test_a_send_before_the_start_is_refused() -> None:
@@ -154,9 +162,8 @@ def test_a_start_that_failed_may_be_repeated() -> None:
 
     producer.name_servers = name_servers()
     producer.start()
-    warm_up(producer)
 
-    assert producer.send(a_message(topic=unique("again"))).message_id
+    assert producer.send(a_message(topic=a_topic("again", producer))).message_id
     assert producer.close(within=A_WHILE)
 
 
@@ -226,8 +233,7 @@ def _attempt(producer: NativeProducer) -> None:
 def test_closing_waits_for_sends_in_flight() -> None:
     producer = a_producer()
     producer.start()
-    warm_up(producer)
-    topic = unique("closing")
+    topic = a_topic("closing", producer)
     producer.send(a_message(topic=topic))
     outcomes: list[str] = []
 
@@ -291,8 +297,8 @@ def test_memory_stays_flat_over_many_sends() -> None:
         producer = NativeProducer(library=a_library(), name_servers=name_servers(), group="shop",
                                   send_timeout=timedelta(seconds=3))
         producer.start()
-        warm_up(producer)
         topic = unique("memory")
+        warm_up(producer, topic)
         body = b"x" * 1000
         def send(count):
             for number in range(count):
@@ -325,8 +331,8 @@ def test_a_signal_handler_that_raises_during_a_send_does_not_end_the_process() -
         producer = NativeProducer(library=a_library(), name_servers=name_servers(), group="shop",
                                   send_timeout=timedelta(seconds=3))
         producer.start()
-        warm_up(producer)
         topic = unique("signals")
+        warm_up(producer, topic)
         producer.send(a_message(topic=topic))
         signal.signal(signal.SIGALRM, interrupt)
         interrupted = 0

@@ -16,7 +16,7 @@ A_RUNNING_PRODUCER = (
     A_PRODUCER
     + """
 producer.start()
-warm_up(producer)
+warm_up(producer, topic)
 producer.send(a_message(topic=topic))
 print("sent", flush=True)
 """
@@ -176,7 +176,7 @@ def test_a_worker_may_start_what_its_parent_only_made() -> None:
 pid = os.fork()
 if pid == 0:
     producer.start()
-    warm_up(producer)
+    warm_up(producer, topic)
     print(bool(producer.send(a_message(topic=topic)).message_id), flush=True)
     sys.exit(0)
 assert os.waitpid(pid, 0)[1] == 0

@@ -97,7 +97,7 @@ def test_a_handler_that_comes_at_the_worst_moment_of_a_send(step: str) -> None:
         producer = NativeProducer(library=a_library(), name_servers=name_servers(), group="shop",
                                   send_timeout=timedelta(seconds=3))
         producer.start()
-        warm_up(producer)
+        warm_up(producer, "signals")
         original = getattr(owner, name)
 
         def interrupted(*arguments):

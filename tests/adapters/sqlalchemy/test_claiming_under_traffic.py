@@ -9,7 +9,9 @@ from tests.adapters.sqlalchemy.traffic import Traffic
 from tests.databases import mariadb_engine, outbox_database, postgresql_engine, sqlite_engine
 
 
-def _check(engine: sa.Engine, *, events: int, writers: int, relays: int) -> None:
+def _assert_each_arrives_once_in_order(
+    engine: sa.Engine, *, events: int, writers: int, relays: int
+) -> None:
     with outbox_database(engine) as database:
         traffic = Traffic(database, events)
         traffic.run(writers=writers, relays=relays)
@@ -24,13 +26,13 @@ def _check(engine: sa.Engine, *, events: int, writers: int, relays: int) -> None
 
 @pytest.mark.service("postgresql")
 def test_nothing_is_overtaken_on_postgresql() -> None:
-    _check(postgresql_engine(), events=3000, writers=4, relays=2)
+    _assert_each_arrives_once_in_order(postgresql_engine(), events=3000, writers=4, relays=2)
 
 
 @pytest.mark.service("mariadb")
 def test_nothing_is_overtaken_on_mariadb() -> None:
-    _check(mariadb_engine(), events=3000, writers=4, relays=2)
+    _assert_each_arrives_once_in_order(mariadb_engine(), events=3000, writers=4, relays=2)
 
 
 def test_nothing_is_overtaken_on_sqlite(tmp_path: Path) -> None:
-    _check(sqlite_engine(tmp_path), events=600, writers=2, relays=1)
+    _assert_each_arrives_once_in_order(sqlite_engine(tmp_path), events=600, writers=2, relays=1)

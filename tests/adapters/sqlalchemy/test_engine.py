@@ -184,6 +184,26 @@ def test_one_connection_for_all_threads_is_refused() -> None:
         refuse_unsafe(engine)
 
 
+@pytest.mark.parametrize("interrupt", [KeyboardInterrupt, SystemExit])
+def test_a_transaction_that_was_interrupted_leaves_no_lock(
+    engine: sa.Engine, interrupt: type[BaseException]
+) -> None:
+    def interrupt_the_insert(*given: object) -> None:
+        if str(given[2]).startswith(INSERT):
+            raise interrupt
+
+    sa.event.listen(engine, "after_cursor_execute", interrupt_the_insert)
+    with pytest.raises(interrupt) as raised, engine.begin() as connection:
+        connection.exec_driver_sql(f"{INSERT}, ('y'), ('z') RETURNING text")
+
+    # Its traceback refers to the statement, of which a row is yet to be fetched.
+    assert raised.tb is not None
+    other = sqlite3.connect(str(engine.url.database), timeout=0)
+    other.execute("BEGIN IMMEDIATE")
+    assert other.execute(COUNT).fetchall() == [(0,)]
+    other.close()
+
+
 def test_a_url_is_not_taken_for_a_path() -> None:
     with pytest.raises(ConfigurationError, match="give the path"):
         create_sqlite_engine("sqlite:///shop.db")

@@ -16,6 +16,7 @@ from pragmatic_ddd_sqlalchemy.errors import (
     lost_races_told,
     translated,
 )
+from pragmatic_ddd_sqlalchemy.table import outbox_message
 from tests.databases import mariadb_engine, outbox_database, postgresql_engine
 
 
@@ -23,6 +24,7 @@ def _wrapped(kind: type[exc.DBAPIError], original: Exception) -> exc.DBAPIError:
     return kind("UPDATE …", {}, original)
 
 
+_TABLE = outbox_message.name
 DEADLOCK = _wrapped(exc.OperationalError, psycopg_errors.DeadlockDetected("deadlock"))
 SERIALIZATION = _wrapped(exc.OperationalError, psycopg_errors.SerializationFailure("conflict"))
 READ_ONLY = _wrapped(exc.InternalError, psycopg_errors.ReadOnlySqlTransaction("read-only"))
@@ -31,6 +33,31 @@ MYSQL = {
     code: _wrapped(exc.OperationalError, pymysql.err.OperationalError(code, "text"))
     for code in (1020, 1153, 1205, 1213, 1290, 1792, 1836, 2006)
 }
+
+
+@pytest.mark.parametrize(
+    ("error", "is_told"),
+    [
+        (_wrapped(exc.ProgrammingError, psycopg_errors.UndefinedTable(f"no {_TABLE}")), True),
+        (_wrapped(exc.ProgrammingError, psycopg_errors.UndefinedTable("no shop_order")), False),
+        (_wrapped(exc.ProgrammingError, psycopg_errors.UndefinedColumn(f"in {_TABLE}")), False),
+        (_wrapped(exc.ProgrammingError, pymysql.err.ProgrammingError(1146, f"x.{_TABLE}")), True),
+        (_wrapped(exc.ProgrammingError, pymysql.err.ProgrammingError(1054, f"x.{_TABLE}")), False),
+        (_wrapped(exc.OperationalError, Exception(f"no such table: main.{_TABLE}")), True),
+        (_wrapped(exc.OperationalError, Exception(f"no such column: {_TABLE}.id")), False),
+    ],
+)
+def test_only_where_the_outbox_table_is_missing_is_told_how_to_create_it(
+    error: Exception, *, is_told: bool
+) -> None:
+    with pytest.raises(OutboxStoreError) as told, translated(table=outbox_message):
+        raise error
+    with pytest.raises(OutboxStoreError) as untold, translated():
+        raise error
+
+    assert str(told.value).startswith(str(untold.value))
+    assert ("create it with the statements of ddl()" in str(told.value)) is is_told
+    assert "ddl()" not in str(untold.value)
 
 
 @pytest.mark.parametrize(

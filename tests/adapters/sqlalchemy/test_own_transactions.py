@@ -42,7 +42,9 @@ def _run(tmp_path: Path, error: Exception, failures: int) -> tuple[Work, int | N
         with engine.begin() as connection:
             connection.exec_driver_sql("CREATE TABLE tries (n)")
         work = Work(database.table, error, failures)
-        own = OwnTransactions(engine, outbox_dialect(database.table, engine.dialect))
+        own = OwnTransactions(
+            engine, outbox_dialect(database.table, engine.dialect), database.table
+        )
         result = None
         try:
             result = own.write(work)

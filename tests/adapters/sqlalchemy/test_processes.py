@@ -5,10 +5,7 @@ next relay: nothing is lost, nothing comes twice, and nothing waits for a grace 
 """
 
 import datetime as dt
-import os
 import subprocess
-import sys
-import textwrap
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -28,9 +25,9 @@ from tests.databases import (
     postgresql_engine,
     sqlite_engine,
 )
+from tests.script import needs_fork, run_script
 from tests.unit.application.outbox.builders import eventually
 
-_ROOT = Path(__file__).parents[3]
 _TIMEOUT_SECONDS = 60
 _GRACE_OR_LEASE = dt.timedelta(seconds=60)
 
@@ -43,6 +40,7 @@ import threading
 import time
 
 from tests.adapters.sqlalchemy.process_shop import ProcessShop
+from tests.script import exit_codes, in_child
 from tests.unit.application.outbox.builders import a_message, eventually, push, seconds
 
 shop = ProcessShop(pause_seconds=PAUSE)
@@ -53,23 +51,6 @@ def push_some(prefix, count):
     for number in range(count):
         push(eager, a_message(f"{prefix}-{number}", of=f"{prefix}-{number}"))
 
-
-def in_child(work):
-    # Begin work in a forked child; it ends with 0 if all went well.
-    child = os.fork()
-    if not child:
-        signal.alarm(40)  # a child that hangs is ended by the system, and fails the test
-        try:
-            work()
-        except BaseException as error:
-            print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
-            os._exit(1)
-        os._exit(0)
-    return child
-
-
-def exit_codes(children):
-    return [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
 """
 
 
@@ -79,26 +60,17 @@ class Processes:
 
     database: OutboxDatabase
     broker: Path
-    folder: Path
 
     def run(self, body: str, *, pause: float = 0.0) -> subprocess.CompletedProcess[str]:
-        script = self.folder / "script.py"
-        setup = textwrap.dedent(_SETUP).replace("PAUSE", str(pause))
-        script.write_text(setup + textwrap.dedent(body))
-        return subprocess.run(
-            [sys.executable, "-W", "ignore::DeprecationWarning", str(script)],
-            cwd=_ROOT,
-            env=os.environ
-            | {
-                "PYTHONPATH": f"{_ROOT}:{_ROOT / 'adapters'}",
+        return run_script(
+            _SETUP.replace("PAUSE", str(pause)),
+            body,
+            timeout_seconds=_TIMEOUT_SECONDS,
+            variables={
                 "URL": self.database.engine.url.render_as_string(hide_password=False),
                 "TABLE": self.database.table.name,
                 "BROKER": str(self.broker),
             },
-            capture_output=True,
-            text=True,
-            timeout=_TIMEOUT_SECONDS,
-            check=False,
         )
 
     def confirmed(self) -> Counter[str]:
@@ -143,16 +115,13 @@ def processes(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Proces
         "mariadb": mariadb_engine,
     }
     with outbox_database(engines[request.param]()) as database:
-        yield Processes(database, tmp_path / "broker", tmp_path)
+        yield Processes(database, tmp_path / "broker")
 
 
 @pytest.fixture
 def on_sqlite(tmp_path: Path) -> Iterator[Processes]:
     with outbox_database(sqlite_engine(tmp_path)) as database:
-        yield Processes(database, tmp_path / "broker", tmp_path)
-
-
-needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+        yield Processes(database, tmp_path / "broker")
 
 
 @needs_fork

@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from pragmatic_ddd.errors import OutboxSchemaError, OutboxStoreError
-from pragmatic_ddd.testing.messages import A_MINUTE
+from pragmatic_ddd.testing.messages import A_MINUTE, a_message, delivered
 from pragmatic_ddd_sqlalchemy.engine import create_sqlite_engine
 from pragmatic_ddd_sqlalchemy.schema import validate_schema
 from pragmatic_ddd_sqlalchemy.schema_expressions import same_expression
@@ -95,6 +95,10 @@ def test_what_is_wider_than_needed_is_accepted(postgresql: OutboxDatabase) -> No
 
     validate_schema(postgresql.engine, postgresql.table)
 
+    store = postgresql.store()
+    store.store([a_message("m1")])
+    assert store.mark_sent(delivered(*store.claim_pending(batch_size=9, lease=A_MINUTE))) == 1
+
 
 @pytest.mark.service("postgresql")
 def test_a_missing_table_is_named() -> None:
@@ -155,8 +159,13 @@ def test_a_connection_that_cannot_say_everything_is_refused(mariadb: OutboxDatab
 
 def test_on_sqlite_looking_waits_for_no_writer(tmp_path: Path) -> None:
     engine = create_sqlite_engine(tmp_path / "outbox.db", busy_timeout=dt.timedelta())
-    with outbox_database(engine) as database, engine.begin():
-        validate_schema(engine, database.table)
+    with outbox_database(engine) as database:
+        with engine.begin():
+            with pytest.raises(OutboxStoreError, match="locked"):
+                database.store().store([a_message("m1")])
+            validate_schema(engine, database.table)
+
+        assert database.store().find("m1") is None
 
 
 def test_sqlite_without_autoincrement_is_refused(tmp_path: Path) -> None:

@@ -19,10 +19,18 @@ from tests.adapters.sqlalchemy.shop import Shop, shop_on, sqlite_shop
 
 def tell_stories(
     request: pytest.FixtureRequest, shop: Shop, reader: sa.Engine, *, examples: int
-) -> None:
+) -> int:
+    """Tell stories, and return how many events they have committed: each was looked for."""
+    committed = 0
+
     class Story(SessionStory):
         def __init__(self) -> None:
             super().__init__(shop, reader)
+
+        def teardown(self) -> None:
+            nonlocal committed
+            committed += len(self.database.places)
+            super().teardown()
 
     seed = request.config.getoption("hypothesisseed", None)
     gc.freeze()  # what a story drops is collected often: look only at what is new
@@ -42,14 +50,17 @@ def tell_stories(
         )
     finally:
         gc.unfreeze()
+    return committed
 
 
 @pytest.mark.timeout(600)
 def test_any_story_on_sqlite(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     with sqlite_shop(tmp_path) as shop:
         reader = sa.create_engine(shop.engine.url)
-        tell_stories(request, shop, reader, examples=80)
+        committed = tell_stories(request, shop, reader, examples=80)
         reader.dispose()
+
+    assert committed > 80
 
 
 @pytest.mark.timeout(600)
@@ -62,4 +73,4 @@ def test_any_story_on_sqlite(request: pytest.FixtureRequest, tmp_path: Path) -> 
 )
 def test_any_story_on_a_server(request: pytest.FixtureRequest, database: str) -> None:
     with shop_on(database) as shop:
-        tell_stories(request, shop, shop.engine, examples=25)
+        assert tell_stories(request, shop, shop.engine, examples=25) > 25

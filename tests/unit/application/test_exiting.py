@@ -1,4 +1,5 @@
 import atexit
+import weakref
 from collections.abc import Callable
 
 import pytest
@@ -32,7 +33,9 @@ def test_the_method_is_called_at_the_end(registered: list[Callable[[], object]])
 
 def test_the_object_is_not_kept_alive(registered: list[Callable[[], object]]) -> None:
     service = Service()
+    forgotten = weakref.ref(service)
     call_at_exit(service.shutdown)
     del service
 
+    assert forgotten() is None
     registered[0]()  # nothing is left to be called

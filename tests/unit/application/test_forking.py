@@ -1,4 +1,5 @@
 import os
+import weakref
 from collections.abc import Callable
 
 import pytest
@@ -36,13 +37,19 @@ def test_the_method_is_called_in_a_child(registered: list[Callable[[], object]])
 
 def test_the_object_is_not_kept_alive(registered: list[Callable[[], object]]) -> None:
     service = Service()
+    forgotten = weakref.ref(service)
     reset_in_child(service.reset)
     del service
 
+    assert forgotten() is None
     registered[0]()  # nothing is left to be called
 
 
 def test_nothing_happens_where_there_is_no_fork(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "register_at_fork", raising=False)
 
-    reset_in_child(Service().reset)
+    service = Service()
+
+    reset_in_child(service.reset)
+
+    assert service.resets == 0

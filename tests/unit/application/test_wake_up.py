@@ -9,7 +9,7 @@ from types import FrameType
 import pytest
 
 from pragmatic_ddd.application.wake_up import WakeUp
-from tests.unit.application.outbox.builders import DEADLINE, eventually
+from tests.unit.application.outbox.builders import DEADLINE
 
 
 def test_a_call_before_the_sleep_is_remembered() -> None:
@@ -54,8 +54,8 @@ def test_another_thread_ends_the_sleep() -> None:
 
     wake_up.call()
 
-    eventually(lambda: woken == [True])
-    thread.join()
+    thread.join(DEADLINE.total_seconds())
+    assert woken == [True]
 
 
 @pytest.mark.parametrize("method", [lambda one: one.sleep(0), WakeUp.forget, WakeUp.call])

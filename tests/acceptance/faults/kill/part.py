@@ -81,6 +81,7 @@ def _figures(runs: Sequence[KillRun]) -> dict[str, Any]:
         "duplicates_outside_window": sum(one.outside_window for one in verdicts),
         "recovery_max_s": round(max(one.recovery_seconds for one in runs), 3),
         "recovery_allowed_s": ALLOWED_SECONDS,
+        "late": sum(one.is_late for one in runs),
         "problems": sum(bool(one.problem) for one in runs),
     }
 
@@ -135,7 +136,7 @@ def _report(run: KillRun | StaleRun) -> None:
     verdict = run.verdict
     if verdict and verdict.is_bad:
         wrong.append(str(verdict))
-    if isinstance(run, KillRun) and run.recovery_seconds > ALLOWED_SECONDS:
+    if isinstance(run, KillRun) and run.is_late:
         wrong.append(f"recovery took {run.recovery_seconds:.2f} s")
     if isinstance(run, StaleRun) and run.accepted:
         wrong.append(f"{run.accepted} writes of a stale owner were accepted")

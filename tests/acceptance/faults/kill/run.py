@@ -43,6 +43,10 @@ class KillRun:
     recovery_seconds: float = 0.0
     problem: str = ""
 
+    @property
+    def is_late(self) -> bool:
+        return self.recovery_seconds > ALLOWED_SECONDS
+
 
 def kill(task: Task) -> KillRun:
     """Do it, in this process and its children.

@@ -142,7 +142,6 @@ class _Story:
         figures["recovery_allowed_s"] = _ALLOWED_SECONDS
         figures.expect("acknowledged", figures["events"])
         figures.expect("failed", 0)
-        figures.expect_at_most("recovery_s", _ALLOWED_SECONDS)
         most = (len(_ACCOUNTS) + 1) * len(self._went_on) * _MOST_ERRORS_PER_PROCESS
         figures.expect_at_most("errors_logged", most)
 

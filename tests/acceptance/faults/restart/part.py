@@ -41,7 +41,7 @@ def run(*, quick: bool, folder: Path, broker_port: int) -> dict[str, Any]:
 
     Returns:
         By server ``lost``, ``overtaken``, ``duplicates_outside_window``, what else was counted,
-        and ``problems``, which is empty if every bound was kept.
+        and ``problems``, which is empty if every bound but that of the recovery was kept.
 
     Raises:
         ServiceError: A server is not one that this checkout has started: it may not be killed.

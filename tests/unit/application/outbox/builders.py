@@ -14,6 +14,7 @@ from pragmatic_ddd.ports import (
     Delivered,
     FailedTry,
     OutboxMessage,
+    OutboxStatus,
     Reservation,
     StoredMessage,
 )
@@ -96,6 +97,12 @@ def store_owned(store: InMemoryOutboxStore, *messages: OutboxMessage) -> list[St
     """Store rows that another process is about to push."""
     reservation = Reservation(claim_token="of another process", grace=seconds(30))
     return store.store(messages, reservation=reservation)
+
+
+def status(store: InMemoryOutboxStore, message_id: str) -> OutboxStatus:
+    entry = store.find(message_id)
+    assert entry is not None
+    return entry.status
 
 
 @attrs.define(eq=False)

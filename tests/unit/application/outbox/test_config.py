@@ -98,3 +98,6 @@ def test_just_enough_room_for_one_call_is_enough() -> None:
     config = OutboxRelayConfig(lease=seconds(12.001), grace=seconds(12.001))
 
     config.check_against(seconds(10))
+
+    with pytest.raises(ConfigurationError):
+        config.check_against(seconds(10.001))

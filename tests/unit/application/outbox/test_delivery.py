@@ -251,7 +251,7 @@ def test_a_failure_that_does_not_count_is_logged_too_unless_it_is_an_outage(
 
     (record,) = caplog.records
     assert "m1" in record.getMessage()
-    assert "0 of 10 attempts are used up" in record.getMessage()
+    assert "failed (not counted), 0 of 10 attempts are used up" in record.getMessage()
     caplog.clear()
     with publisher.always(unavailable()):
         for number in range(2, 5):

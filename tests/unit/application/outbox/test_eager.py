@@ -32,6 +32,7 @@ from tests.unit.application.outbox.builders import (
     failing,
     push,
     seconds,
+    status,
     store_owned,
 )
 
@@ -105,12 +106,6 @@ def eager(make_eager: MakeEager) -> EagerOutboxPublisher:
 
 def is_idle(eager: EagerOutboxPublisher) -> bool:
     return eager.wait_until_idle(DEADLINE)
-
-
-def status(store: WatchedStore, message_id: str) -> OutboxStatus:
-    entry = store.find(message_id)
-    assert entry is not None
-    return entry.status
 
 
 def test_a_row_that_was_born_owned_is_pushed_without_a_claim(
@@ -875,7 +870,7 @@ def test_a_publisher_that_was_never_used_has_no_threads_and_shuts_down(
 
 
 def test_shutdown_from_one_of_its_own_threads_does_not_wait_for_itself(
-    make_eager: MakeEager, publisher: ScriptedPublisher
+    make_eager: MakeEager, store: WatchedStore, publisher: ScriptedPublisher
 ) -> None:
     eager = make_eager(shutdown_timeout=0.01)
     results: list[bool] = []
@@ -886,9 +881,10 @@ def test_shutdown_from_one_of_its_own_threads_does_not_wait_for_itself(
         return confirm()
 
     publisher.next(shuts_down)
-    push(eager, a_message())
+    push(eager, a_message("m1"))
 
-    eventually(lambda: results)
+    eventually(lambda: status(store, "m1") is OutboxStatus.SENT)
+    assert results == [False]
 
 
 def test_waiting_for_idle_tells_when_it_is_not_reached(

@@ -8,7 +8,7 @@ from pragmatic_ddd.application.outbox.lane import Lane
 from pragmatic_ddd.application.outbox.lane_board import Finished, LaneBoard
 from pragmatic_ddd.application.outbox.settlement import Settlement
 from pragmatic_ddd.ports import ClaimedMessage, Delivered, FailedTry, StoredMessage
-from tests.unit.application.outbox.builders import DEADLINE, a_claim, eventually, owned, unowned
+from tests.unit.application.outbox.builders import DEADLINE, a_claim, owned, unowned
 
 LONG = 30.0
 
@@ -352,14 +352,14 @@ def test_without_waiting_there_may_be_nothing(board: LaneBoard) -> None:
 
 
 def test_a_waiting_worker_hears_of_what_is_put(board: LaneBoard) -> None:
-    answers: list[object] = []
-    thread = threading.Thread(target=lambda: answers.append(board.next_run()))
+    taken: list[tuple[Lane, list[ClaimedMessage]]] = []
+    thread = threading.Thread(target=lambda: taken.append(run(board)))
     thread.start()
 
     put(board, owned(1))
 
-    eventually(lambda: answers)
-    thread.join()
+    thread.join(DEADLINE.total_seconds())
+    assert [claim.id for _, claims in taken for claim in claims] == [1]
 
 
 def test_idle_is_when_nothing_is_held(board: LaneBoard) -> None:

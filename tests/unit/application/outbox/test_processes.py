@@ -1,15 +1,12 @@
 """Forks, signals and the end of the interpreter, each in a process of its own."""
 
-import os
 import subprocess
-import sys
-import textwrap
 import time
-from pathlib import Path
 
 import pytest
 
-_ROOT = Path(__file__).parents[4]
+from tests.script import needs_fork, run_script
+
 _TIMEOUT_SECONDS = 40
 
 _SETUP = """
@@ -23,6 +20,7 @@ import time
 from pragmatic_ddd.application.outbox import *
 from pragmatic_ddd.testing.faults import ScriptedPublisher, waits_for
 from pragmatic_ddd_local import CountingMetrics, InMemoryOutboxStore
+from tests.script import exit_codes, in_child
 from tests.unit.application.outbox.builders import a_message, eventually, push, seconds
 
 store = InMemoryOutboxStore()
@@ -54,33 +52,11 @@ def hold_every_lock():
     threading.Thread(target=hold, daemon=True).start()
     held.wait(60)
 
-
-def in_child(work):
-    # Run work in a forked child, and leave with its answer.
-    child = os.fork()
-    if not child:
-        signal.alarm(20)  # a child that hangs is ended by the system, and fails the test
-        try:
-            work()
-        except BaseException as error:
-            print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
-            os._exit(1)
-        os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 """
 
 
-def run_script(body: str) -> subprocess.CompletedProcess[str]:
-    script = textwrap.dedent(_SETUP) + textwrap.dedent(body)
-    return subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=_ROOT,
-        env=os.environ | {"PYTHONPATH": f"{_ROOT}:{_ROOT / 'adapters'}"},
-        capture_output=True,
-        text=True,
-        timeout=_TIMEOUT_SECONDS,
-        check=False,
-    )
+def run(body: str) -> subprocess.CompletedProcess[str]:
+    return run_script(_SETUP, body, timeout_seconds=_TIMEOUT_SECONDS)
 
 
 _ENDS_BEFORE_A_CALL = "eager publisher ends, but a call of its threads"
@@ -92,15 +68,9 @@ def assert_ends_well(done: subprocess.CompletedProcess[str], *, printing: str = 
     assert done.stdout.strip() == printing
 
 
-needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
-
-
 @needs_fork
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_forked_child_pushes_and_shuts_down_though_the_parent_held_every_lock() -> None:
-    done = run_script("""
-        import warnings
-        warnings.simplefilter("ignore")
+    done = run("""
         push(eager, a_message("of the parent"))
         assert eager.wait_until_idle(seconds(10))
         hold_every_lock()
@@ -115,21 +85,19 @@ def test_a_forked_child_pushes_and_shuts_down_though_the_parent_held_every_lock(
             assert eager.shutdown()
             assert eager.reserve(1) is None
 
-        print("child:", in_child(work))
+        print("children:", exit_codes([in_child(work)]))
         gate.set()
         push(eager, a_message("of the parent again", of="3"))
         assert eager.wait_until_idle(seconds(10))
         assert publisher.delivered_ids() == ["of the parent", "of the parent again"]
     """)
 
-    assert_ends_well(done, printing="child: 0")
+    assert_ends_well(done, printing="children: [0]")
 
 
 @needs_fork
 def test_what_the_parent_had_queued_is_not_the_childs() -> None:
-    done = run_script("""
-        import warnings
-        warnings.simplefilter("ignore")
+    done = run("""
         publisher.on("of the parent", waits_for(gate))
         push(eager, a_message("of the parent"))
         eventually(lambda: publisher.tried)
@@ -138,17 +106,17 @@ def test_what_the_parent_had_queued_is_not_the_childs() -> None:
             assert eager.wait_until_idle(seconds(0))
             assert eager.reserve(10_000) is not None
 
-        print("child:", in_child(work))
+        print("children:", exit_codes([in_child(work)]))
         gate.set()
         assert eager.shutdown()
         assert publisher.delivered_ids() == ["of the parent"]
     """)
 
-    assert_ends_well(done, printing="child: 0")
+    assert_ends_well(done, printing="children: [0]")
 
 
 def test_the_end_of_the_interpreter_sends_what_is_queued() -> None:
-    done = run_script("""
+    done = run("""
         import atexit
         atexit.register(lambda: print(len(publisher.delivered), store.backlog().pending))
         for number in range(200):
@@ -160,7 +128,7 @@ def test_the_end_of_the_interpreter_sends_what_is_queued() -> None:
 
 def test_the_end_of_the_interpreter_is_bounded_while_a_publish_hangs() -> None:
     begun = time.monotonic()
-    done = run_script("""
+    done = run("""
         import atexit
         atexit.register(lambda: print([claim.attempts for claim in store.claim_pending(
             batch_size=100, lease=seconds(60))]))
@@ -177,7 +145,7 @@ def test_the_end_of_the_interpreter_is_bounded_while_a_publish_hangs() -> None:
 
 
 def test_the_end_of_the_interpreter_stops_a_relay_and_gives_back_what_it_has_claimed() -> None:
-    done = run_script("""
+    done = run("""
         import atexit
         atexit.register(lambda: print(len(publisher.tried), [claim.attempts for claim in
             store.claim_pending(batch_size=9, lease=seconds(60))]))
@@ -196,7 +164,7 @@ def test_the_end_of_the_interpreter_stops_a_relay_and_gives_back_what_it_has_cla
 
 
 def test_shutdown_from_a_signal_handler_while_the_main_thread_announces() -> None:
-    done = run_script("""
+    done = run("""
         results = []
 
         def on_alarm(number, frame):
@@ -220,7 +188,7 @@ def test_shutdown_from_a_signal_handler_while_the_main_thread_announces() -> Non
 
 
 def test_shutdown_from_a_signal_handler_while_the_main_thread_waits() -> None:
-    done = run_script("""
+    done = run("""
         publisher.next(waits_for(gate))
         push(eager, a_message())
         eventually(lambda: publisher.tried)
@@ -241,7 +209,7 @@ def test_shutdown_from_a_signal_handler_while_the_main_thread_waits() -> None:
 
 @pytest.mark.parametrize("call", ["relay.stop()", "relay.shutdown()"])
 def test_a_signal_handler_stops_a_relay_that_runs_in_the_main_thread(call: str) -> None:
-    done = run_script(f"""
+    done = run(f"""
         def on_alarm(number, frame):
             {call}
 

@@ -29,6 +29,7 @@ from tests.unit.application.outbox.builders import (
     eventually,
     failing,
     seconds,
+    status,
     store_owned,
 )
 
@@ -95,12 +96,6 @@ def pauses_of(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[dt.timedelt
         return pauses.taken
 
     return run
-
-
-def status(store: WatchedStore, message_id: str) -> OutboxStatus:
-    entry = store.find(message_id)
-    assert entry is not None
-    return entry.status
 
 
 def test_a_round_without_work_is_empty(relay: OutboxRelay, publisher: ScriptedPublisher) -> None:
@@ -433,7 +428,8 @@ def test_a_call_cuts_the_sleep_short(
 
     relay.wake()
 
-    eventually(lambda: publisher.delivered_ids() == ["m1"])
+    eventually(lambda: status(store, "m1") is OutboxStatus.SENT)
+    assert publisher.delivered_ids() == ["m1"]
 
 
 def test_a_call_does_not_cut_the_pause_after_an_error_short(relay: OutboxRelay) -> None:
@@ -514,7 +510,7 @@ def test_ctrl_c_marks_what_was_confirmed_gives_back_the_rest_and_goes_on(
     with pytest.raises(KeyboardInterrupt):
         relay.run_once()
 
-    states = [entry.status for n in range(4) if (entry := store.find(f"m{n}")) is not None]
+    states = [status(store, f"m{n}") for n in range(4)]
     assert states == [OutboxStatus.SENT] * 2 + [OutboxStatus.PENDING] * 2
     assert relay.run_once().sent == 2
     assert publisher.delivered_ids() == ["m0", "m1", "m2", "m3"]
@@ -535,9 +531,7 @@ def test_ctrl_c_while_results_are_written_writes_them_once_more(
     with pytest.raises(KeyboardInterrupt):
         relay.run_once()
 
-    entry = store.find("m0")
-    assert entry is not None
-    assert entry.status is OutboxStatus.SENT
+    assert status(store, "m0") is OutboxStatus.SENT
 
 
 def test_ctrl_c_ends_a_round_whose_results_cannot_be_written(
@@ -568,9 +562,7 @@ def test_ctrl_c_ends_a_relay_only_after_all_its_results_are_written(
     with pytest.raises(KeyboardInterrupt):
         relay.run()
 
-    entry = store.find("m0")
-    assert entry is not None
-    assert entry.status is OutboxStatus.SENT
+    assert status(store, "m0") is OutboxStatus.SENT
 
 
 def test_shutdown_says_so_when_a_publish_hangs(

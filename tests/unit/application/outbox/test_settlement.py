@@ -6,7 +6,13 @@ from pragmatic_ddd.application.outbox.settlement import Settlement
 from pragmatic_ddd.errors import OutboxStoreError
 from pragmatic_ddd.ports import ClaimedMessage, Delivered, FailedTry, OutboxStatus, PublishPath
 from pragmatic_ddd_local import CountingMetrics
-from tests.unit.application.outbox.builders import WatchedStore, a_message, failing, seconds
+from tests.unit.application.outbox.builders import (
+    WatchedStore,
+    a_message,
+    failing,
+    seconds,
+    status,
+)
 
 
 @pytest.fixture
@@ -34,12 +40,6 @@ def one_of_each(store: WatchedStore) -> Settlement:
     settlement.failed.append(FailedTry(claimed=failed, error="no", retry_in=seconds(5)))
     settlement.dead.append(FailedTry(claimed=dead, error="never"))
     return settlement
-
-
-def status(store: WatchedStore, message_id: str) -> OutboxStatus:
-    entry = store.find(message_id)
-    assert entry is not None
-    return entry.status
 
 
 def test_every_outcome_is_written_with_one_call_each(
