@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from weakref import WeakSet
 
 import attrs
-from sqlalchemy import RootTransaction, Transaction
+from sqlalchemy import Connection, RootTransaction, Transaction
 from sqlalchemy.orm import SessionTransaction
 from sqlalchemy.orm.attributes import instance_state
 
@@ -29,7 +29,8 @@ class FrameStack:
         frames: The outermost first.
         pins: Aggregates that have collected events in it.
         unwritten: Those of them whose row it has yet to write under its version check.
-        checked: Those of which it is known that their rows and the outbox are in one transaction.
+        connection: Where its outbox rows go, once that is known.
+        checked: Aggregates of which it is known that their rows go there, too.
         commits_begun: For each commit begun with savepoints open, and not ended: frames then.
         is_committed: Whether the innermost transaction has just been committed or released.
         is_sealed: Whether its events have been written to the outbox.
@@ -43,6 +44,7 @@ class FrameStack:
     frames: list[Frame] = attrs.field(factory=list)
     pins: dict[State, Pin] = attrs.field(factory=dict)
     unwritten: dict[State, Pin] = attrs.field(factory=dict)
+    connection: Connection | None = None
     checked: "WeakSet[State]" = attrs.field(factory=WeakSet)
     commits_begun: list[int] = attrs.field(factory=list)
     is_committed: bool = False

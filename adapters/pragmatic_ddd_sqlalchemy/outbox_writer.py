@@ -61,6 +61,11 @@ class OutboxWriter:
     encoding: EventEncoding
     eager: IEagerPath | None = None
     _without_order: set[type] = attrs.field(factory=set, init=False)
+    _insertion: sa.Insert = attrs.field(init=False, repr=False)
+
+    @_insertion.default
+    def _insertion_into_the_outbox(self) -> sa.Insert:
+        return sa.insert(self.store.table)
 
     def before_flush(self, session: Session, stack: FrameStack) -> None:
         """Have the flush write every aggregate with events.
@@ -73,7 +78,6 @@ class OutboxWriter:
         states = [state for state, pin in pins if pin.event_count and state not in stack.checked]
         if states:
             self._connection(session, stack, states)
-            stack.checked.update(states)
         touch_unwritten(session, stack)
 
     def write(self, session: Session, stack: FrameStack) -> None:
@@ -132,9 +136,10 @@ class OutboxWriter:
             )
 
     def _store(self, session: Session, stack: FrameStack, messages: list[OutboxMessage]) -> None:
-        connection = self._connection(
-            session, stack, [state for state, _ in stack.pins_with_events()]
-        )
+        states = [state for state, _ in stack.pins_with_events()]
+        connection = stack.connection
+        if connection is None or not stack.checked.issuperset(states):
+            connection = self._connection(session, stack, states)
         if self.eager is not None and not stack.is_joined:
             stack.reservation = _reserve(self.eager, len(messages))
         try:
@@ -148,12 +153,23 @@ class OutboxWriter:
         self, session: Session, stack: FrameStack, states: Iterable[State]
     ) -> sa.Connection:
         """Return where the rows go, if that is where the aggregates of ``states`` go as well."""
-        bind = _outbox_bind(session, self.store.table)
+        bind = self._bind(session)
         connection = session.connection(bind_arguments={"bind": bind})
         refuse_other_database(connection.engine, self.store.engine)
         _refuse_what_is_not_atomic(session, stack, connection, states)
         stack.is_joined = isinstance(bind, sa.Connection)
+        stack.connection = connection
+        stack.checked.update(states)
         return connection
+
+    def _bind(self, session: Session) -> sa.Engine | sa.Connection:
+        try:
+            return session.get_bind(clause=self._insertion)
+        except UnboundExecutionError as error:
+            raise UnitOfWorkError(
+                f"the session has no bind for the outbox: bind {self.store.table.fullname} where "
+                "its aggregates are bound"
+            ) from error
 
 
 def touch_unwritten(session: Session, stack: FrameStack) -> None:
@@ -197,16 +213,6 @@ def _settle(session: Session, stack: FrameStack) -> None:
         if not any(built):
             return
     raise UnitOfWorkError(f"events still raise events after {_MOST_ROUNDS} rounds")
-
-
-def _outbox_bind(session: Session, table: sa.Table) -> sa.Engine | sa.Connection:
-    try:
-        return session.get_bind(clause=sa.insert(table))
-    except UnboundExecutionError as error:
-        raise UnitOfWorkError(
-            f"the session has no bind for the outbox: bind {table.fullname} where its "
-            f"aggregates are bound"
-        ) from error
 
 
 def _refuse_what_is_not_atomic(

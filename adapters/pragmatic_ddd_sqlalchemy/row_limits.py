@@ -62,6 +62,8 @@ def checked_number(message: OutboxMessage, name: str) -> int | None:
 
 def headers_text(message: OutboxMessage) -> str:
     """Return a message's headers as JSON, if they are text."""
+    if not message.headers:
+        return "{}"
     for name, value in message.headers.items():
         if not (_is_storable(name) and _is_storable(value)):
             raise RefusedByDatabaseError(

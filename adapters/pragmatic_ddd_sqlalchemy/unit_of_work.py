@@ -50,8 +50,11 @@ class SqlAlchemyUnitOfWork:
     def get(self, aggregate_type: type[AggregateT], aggregate_id: object) -> AggregateT:
         self._check_open()
         _check_mapped("aggregate_type", aggregate_type)
-        with translated(), lost_races_told():
+        try:
             found = self.session.get(aggregate_type, aggregate_id)
+        except Exception:
+            with translated(), lost_races_told():
+                raise
         if found is None:
             raise AggregateNotFoundError(aggregate_type.aggregate_name, aggregate_id)
         return found

@@ -115,7 +115,8 @@ WITH tail AS MATERIALIZED (
         AND o.status NOT IN ('SENT', 'SKIPPED') AND {waits}
     FOR UPDATE OF o SKIP LOCKED
 )
-UPDATE {outbox} AS o SET due_at = {parked_until} FROM tail WHERE o.id = tail.id
+UPDATE {outbox} AS o SET due_at = {parked_until}
+WHERE o.id = ANY (ARRAY(SELECT tail.id FROM tail))
 """
 
 # The aggregates with a hindered row are read once and hashed, and only their rows are probed:
