@@ -16,6 +16,7 @@ import psycopg
 import sqlalchemy as sa
 
 from pragmatic_ddd_sqlalchemy.dialects import outbox_dialect
+from pragmatic_ddd_sqlalchemy.dialects.sql import Sql
 
 SCAN = "(scan)"
 PRIMARY = "(primary)"
@@ -53,12 +54,12 @@ class Costs:
 @contextmanager
 def costs_of(engine: sa.Engine, table: sa.Table, meter: ICostMeter) -> Iterator[Costs]:
     """Collect the costs of what is executed meanwhile, but of INSERTs by ``executemany``."""
-    names = _names(outbox_dialect(table, engine.dialect))
+    names = _names(outbox_dialect(table, engine.dialect), engine.dialect)
     costs = Costs()
 
     def before(connection: sa.Connection, *arguments: Any) -> None:  # noqa: ANN401  # of the event
-        _, statement, parameters, context, is_many = arguments
-        name = names.get(getattr(context.invoked_statement, "text", ""))
+        _, statement, parameters, _, is_many = arguments
+        name = names.get(statement)
         if name is not None and not is_many:
             driver_connection = connection.connection.driver_connection
             found = meter.plan(driver_connection, statement, parameters)
@@ -66,8 +67,8 @@ def costs_of(engine: sa.Engine, table: sa.Table, meter: ICostMeter) -> Iterator[
             meter.begin(driver_connection)
 
     def after(connection: sa.Connection, *arguments: Any) -> None:  # noqa: ANN401  # of the event
-        *_, context, is_many = arguments
-        name = names.get(getattr(context.invoked_statement, "text", ""))
+        _, statement, _, _, is_many = arguments
+        name = names.get(statement)
         if name is not None and not is_many:
             cost = meter.cost(connection.connection.driver_connection)
             costs.most[name] = max(costs.most[name], cost)
@@ -81,15 +82,15 @@ def costs_of(engine: sa.Engine, table: sa.Table, meter: ICostMeter) -> Iterator[
         sa.event.remove(engine, "after_cursor_execute", after)
 
 
-def _names(part: Any) -> Mapping[str, str]:  # noqa: ANN401  # a dialect, or part of one
+def _names(part: Any, dialect: sa.Dialect) -> Mapping[str, str]:  # noqa: ANN401  # of a dialect
     """Return the names of all statements, by their text."""
     names: dict[str, str] = {}
     for field in attrs.fields(type(part)):
         value = getattr(part, field.name)
-        if isinstance(value, sa.TextClause):
-            names[value.text] = field.name.lstrip("_")
+        if isinstance(value, Sql):
+            names[value.text_for(dialect)] = field.name.lstrip("_")
         elif attrs.has(type(value)):
-            names |= _names(value)
+            names |= _names(value, dialect)
     return names
 
 
