@@ -1,4 +1,4 @@
-"""How many statements everything takes that happens all day; COMMIT is none, nor is BEGIN.
+"""How many statements everything takes that happens all day, apart from opening transactions.
 
 Who adds one sees the list of them here, and changes the budget in the same commit, or does
 without.
@@ -17,7 +17,7 @@ from tests.benchmarks.databases import BenchDatabase, bench_database
 from tests.benchmarks.fill import Rows, refill
 from tests.benchmarks.orders import Order, OrderChanged
 from tests.benchmarks.publisher import NoPublisher
-from tests.benchmarks.statements import of_clean_round, of_troubled_round, without_begin
+from tests.benchmarks.statements import of_clean_round, of_troubled_round, without_opening
 
 _PATIENCE = dt.timedelta(seconds=30)
 
@@ -99,7 +99,7 @@ def _check(statements: list[str], budget: int) -> None:
 def _executed(database: BenchDatabase, work: Callable[[], object]) -> list[str]:
     with statements_of(database.engine) as statements:
         work()
-    return without_begin(statements)
+    return without_opening(statements)
 
 
 def _about_the_outbox(database: BenchDatabase, work: Callable[[], object]) -> list[str]:
