@@ -33,6 +33,7 @@ class FrameStack:
         checked: Aggregates of which it is known that their rows go there, too.
         commits_begun: For each commit begun with savepoints open, and not ended: frames then.
         is_committed: Whether the innermost transaction has just been committed or released.
+        is_touched: Whether the flush that is about to begin will write whatever is unwritten.
         is_sealed: Whether its events have been written to the outbox.
         stored: The rows written to the outbox.
         reservation: What the eager path has reserved for them.
@@ -48,6 +49,7 @@ class FrameStack:
     checked: "WeakSet[State]" = attrs.field(factory=WeakSet)
     commits_begun: list[int] = attrs.field(factory=list)
     is_committed: bool = False
+    is_touched: bool = False
     is_sealed: bool = False
     stored: list[StoredMessage] = attrs.field(factory=list)
     reservation: Reservation | None = None

@@ -78,7 +78,8 @@ class OutboxWriter:
         states = [state for state, pin in pins if pin.event_count and state not in stack.checked]
         if states:
             self._connection(session, stack, states)
-        touch_unwritten(session, stack)
+        if not stack.is_touched:
+            touch_unwritten(session, stack)
 
     def write(self, session: Session, stack: FrameStack) -> None:
         """Store the events of a transaction that is about to be committed.
@@ -88,7 +89,7 @@ class OutboxWriter:
             UnitOfWorkError: It could not be done in one transaction, or events raise events
                 without end. Nothing was stored; roll back.
         """
-        _settle(session, stack)
+        self._settle(session, stack)
         messages = [*self._messages(stack), *stack.top.records]
         if messages:
             self._store(session, stack, messages)
@@ -108,6 +109,22 @@ class OutboxWriter:
                 self.eager.cancel(stack.reservation)
         except Exception:  # the transaction has ended, so this is nobody's to handle
             _logger.exception("eager path failed: %d events left to the relay", len(stack.stored))
+
+    def _settle(self, session: Session, stack: FrameStack) -> None:
+        """Flush and build deferred events until nothing new comes of it."""
+        for pin in stack.pins.values():
+            pin.built.clear()
+        for _ in range(_MOST_ROUNDS):
+            touch_unwritten(session, stack)  # else it might not flush, if nothing else has changed
+            stack.is_touched = True
+            try:
+                session.flush()
+            finally:
+                stack.is_touched = False
+            built = [pin.build() for _, pin in stack.pins_with_events()]
+            if not any(built):
+                return
+        raise UnitOfWorkError(f"events still raise events after {_MOST_ROUNDS} rounds")
 
     def _messages(self, stack: FrameStack) -> list[OutboxMessage]:
         """Encode, giving each event its place: the version written, and an index in it."""
@@ -200,19 +217,6 @@ def _reserve(eager: IEagerPath, count: int) -> Reservation | None:
     except Exception:  # without a reservation the rows are the relay's: no reason to fail
         _logger.exception("eager path failed: %d events left to the relay", count)
         return None
-
-
-def _settle(session: Session, stack: FrameStack) -> None:
-    """Flush and build deferred events until nothing new comes of it."""
-    for pin in stack.pins.values():
-        pin.built.clear()
-    for _ in range(_MOST_ROUNDS):
-        touch_unwritten(session, stack)
-        session.flush()
-        built = [pin.build() for _, pin in stack.pins_with_events()]
-        if not any(built):
-            return
-    raise UnitOfWorkError(f"events still raise events after {_MOST_ROUNDS} rounds")
 
 
 def _refuse_what_is_not_atomic(

@@ -103,9 +103,10 @@ class DomainEvent(FrozenModel):
 
     def placed_at(self, version: int, index: int) -> Self:
         """Return a copy with its place in the aggregate's history; what stores events calls it."""
-        return attrs.evolve(  # type: ignore[misc]  # FrozenModel made it an attrs class
-            self, aggregate_version=version, event_index=index
-        )
+        # Not evolve(): it would check anew, for each event, what was checked when it was made.
+        placed = object.__new__(type(self))
+        placed.__dict__.update(self.__dict__, aggregate_version=version, event_index=index)
+        return placed
 
     def caused_by(self, operation_code: str) -> Self:
         """Return a copy that names the business operation that caused it."""
