@@ -1,8 +1,8 @@
 """How many statements one round of the relay takes: a count that does not drift.
 
 ``statements_per_round`` counts what SQLAlchemy executes in one round of 200 rows, apart from what
-opens and ends a transaction. On MariaDB, what the driver sends to the server is counted, too: transactions, their
-isolation level and the pool's rollbacks are round trips there.
+opens and ends a transaction. On MariaDB, what the driver sends to the server is counted, too:
+transactions, their isolation level and the pool's rollbacks are round trips there.
 """
 
 import logging

@@ -83,11 +83,11 @@ def costs_of(engine: sa.Engine, table: sa.Table, meter: ICostMeter) -> Iterator[
 
 
 def _names(part: Any, dialect: sa.Dialect) -> Mapping[str, str]:  # noqa: ANN401  # of a dialect
-    """Return the names of all statements, by their text."""
+    """Return the names of all statements that have a plan, by their text."""
     names: dict[str, str] = {}
     for field in attrs.fields(type(part)):
         value = getattr(part, field.name)
-        if isinstance(value, Sql):
+        if isinstance(value, Sql) and field.name != "opening":
             names[value.text_for(dialect)] = field.name.lstrip("_")
         elif attrs.has(type(value)):
             names |= _names(value, dialect)
