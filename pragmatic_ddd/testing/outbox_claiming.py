@@ -110,6 +110,55 @@ class ClaimingContract(OutboxStoreBinding):
         store.mark_sent(delivered(claimed))
         assert message_ids(claim_all(store)) == ["m2"]
 
+    def test_what_is_confirmed_holds_back_no_successor(self, store: IOutboxStore) -> None:
+        store.store([a_message(f"m{number}") for number in range(4)])
+        first = store.claim_pending(batch_size=2, lease=A_MINUTE)
+
+        second = store.claim_pending(
+            batch_size=1, lease=A_MINUTE, confirmed_token=first[0].claim_token
+        )
+
+        assert message_ids(first) == ["m0", "m1"]
+        assert message_ids(second) == ["m2"]
+        assert claim_all(store) == []
+        assert store.mark_sent(delivered(*first)) == 2
+        assert claim_all(store) == []
+        assert store.mark_sent(delivered(*second)) == 1
+        assert message_ids(claim_all(store)) == ["m3"]
+
+    def test_what_is_confirmed_frees_the_successors_of_nothing_else(
+        self, store: IOutboxStore
+    ) -> None:
+        names = ("confirmed", "owned", "tried", "dead")
+        ids = {
+            name: store.store([a_message(name, of=name), a_message(of=name)])[0].id
+            for name in names
+        }
+        (confirmed,) = store.claim([ids["confirmed"]], lease=A_MINUTE)
+        store.claim([ids["owned"]], lease=A_MINUTE)
+        store.retry_later(failed(*store.claim([ids["tried"]], lease=A_MINUTE), retry_in=A_MINUTE))
+        store.mark_failed(failed(*store.claim([ids["dead"]], lease=A_MINUTE)))
+
+        claimed = store.claim_pending(
+            batch_size=10, lease=A_MINUTE, confirmed_token=confirmed.claim_token
+        )
+
+        assert {one.message.aggregate_id for one in claimed} == {"confirmed"}
+
+    def test_what_is_confirmed_is_not_taken_again_though_its_lease_is_over(
+        self, store: IOutboxStore
+    ) -> None:
+        store.store([a_message("m1"), a_message("m2")])
+        (first,) = store.claim_pending(batch_size=1, lease=A_MINUTE)
+        self.pass_time(store, 2 * A_MINUTE)
+
+        claimed = store.claim_pending(
+            batch_size=10, lease=A_MINUTE, confirmed_token=first.claim_token
+        )
+
+        assert message_ids(claimed) == ["m2"]
+        assert message_ids(claim_all(store)) == ["m1"]
+
     def test_a_reserved_message_hides_its_successors(self, store: IOutboxStore) -> None:
         if not self.reserves:
             pytest.skip("no row is born owned here")
