@@ -12,6 +12,7 @@ from sqlalchemy.exc import DBAPIError
 from pragmatic_ddd.errors import ConfigurationError, OutboxSchemaError
 from pragmatic_ddd_sqlalchemy.connection_capacity import refuse_narrow
 from pragmatic_ddd_sqlalchemy.dialects import IOutboxDialect
+from pragmatic_ddd_sqlalchemy.dialects.sql import Sql
 from pragmatic_ddd_sqlalchemy.engine import READ_ONLY
 from pragmatic_ddd_sqlalchemy.errors import (
     is_conflict,
@@ -53,12 +54,12 @@ class OwnTransactions:
         with translated(table=self.table):
             for tries in range(1, _TRIES):
                 try:
-                    return self._once(work, {})
+                    return self._once(work, {}, self.dialect.opening)
                 except DBAPIError as error:
                     if not is_conflict(error) and not is_read_only(error):
                         raise
                 pause(tries)
-            return self._once(work, {})
+            return self._once(work, {}, self.dialect.opening)
 
     def read(self, work: Callable[[sa.Connection], T]) -> T:
         """Return what ``work`` returns, which only reads.
@@ -67,9 +68,14 @@ class OwnTransactions:
             OutboxStoreError: The database has failed.
         """
         with translated(table=self.table):
-            return self._once(work, READ_ONLY)
+            return self._once(work, READ_ONLY)  # of one statement: its level makes no difference
 
-    def _once(self, work: Callable[[sa.Connection], T], options: Mapping[str, Any]) -> T:
+    def _once(
+        self,
+        work: Callable[[sa.Connection], T],
+        options: Mapping[str, Any],
+        opening: Sql | None = None,
+    ) -> T:
         level = self.dialect.isolation_level
         if level is not None:
             options = {**options, "isolation_level": level}
@@ -79,8 +85,8 @@ class OwnTransactions:
             connection.execution_options(**options)
             with connection.begin():
                 refuse_narrow(connection)
-                if self.dialect.opening is not None:
-                    self.dialect.opening.execute(connection)
+                if opening is not None:
+                    opening.execute(connection)
                 return work(connection)
 
     def _check_server(self, connection: sa.Connection) -> None:

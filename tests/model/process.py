@@ -176,7 +176,7 @@ class Process:
         """Return what it still holds although it has nothing more to do."""
         left: list[str] = []
         round_is_over = self.round is None or self.round.is_over
-        if round_is_over and not len(self.relay._settling.left):
+        if round_is_over and not len(self.relay._rounds.settling.left):
             left += self.relay_holdings.names()
         if self._rests() and self.eager.is_idle and not self._may_forget:
             left += self.eager_holdings.names()

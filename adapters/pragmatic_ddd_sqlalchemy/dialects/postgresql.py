@@ -21,6 +21,7 @@ from pragmatic_ddd_sqlalchemy.dialects.statements import (
     named,
     names_of,
     prepared,
+    single_insert_parameters,
 )
 from pragmatic_ddd_sqlalchemy.rows import Row, as_json
 
@@ -67,13 +68,33 @@ FROM (
                 AND p.claim_token IS DISTINCT FROM CAST(:claim_token AS text)
             ORDER BY p.aggregate_type, p.aggregate_id, p.id LIMIT 1
         ) IS NULL ELSE false END AS owned
-    FROM json_to_recordset(CAST(:batch AS json)) AS b (place integer, ownable boolean,
-        message_id text, aggregate_type text, aggregate_id text, aggregate_version bigint,
-        event_index integer, event_type text, event_version integer, payload text, headers text)
+    FROM {rows} AS b
     ORDER BY b.place
 ) AS n
 RETURNING message_id, id, claim_token IS NOT NULL AS owned
 """
+
+_COLUMNS = {
+    "place": "integer",
+    "ownable": "boolean",
+    "message_id": "text",
+    "aggregate_type": "text",
+    "aggregate_id": "text",
+    "aggregate_version": "bigint",
+    "event_index": "integer",
+    "event_type": "text",
+    "event_version": "integer",
+    "payload": "text",
+    "headers": "text",
+}
+_MANY_ROWS = f"""(
+    SELECT * FROM json_to_recordset(CAST(:batch AS json))
+        AS b ({", ".join(f"{name} {kind}" for name, kind in _COLUMNS.items())})
+)"""  # noqa: S608  # of the names above
+# What most transactions store: one event needs no JSON to be read.
+_ONE_ROW = f"""(
+    SELECT {", ".join(f"CAST(:{name} AS {kind}) AS {name}" for name, kind in _COLUMNS.items())}
+)"""
 
 _TAKE = """
 WITH mine AS MATERIALIZED (
@@ -329,6 +350,7 @@ class PostgreSqlDialect:
     settles_beside_claims: bool = True
     oldest_server: str = "PostgreSQL 12 (AS MATERIALIZED)"
     _insert: Sql
+    _insert_one: Sql
     _take: Sql
     _park_tails: Sql
 
@@ -338,7 +360,8 @@ class PostgreSqlDialect:
         names = _FRAGMENTS | names_of(table, dialect)
         return cls(
             statements=prepared(_STATEMENTS, names),
-            insert=named(_INSERT, names),
+            insert=named(_INSERT, {"rows": _MANY_ROWS} | names),
+            insert_one=named(_INSERT, {"rows": _ONE_ROW} | names),
             take=named(_TAKE, names),
             park_tails=named(_PARK_TAILS, names),
         )
@@ -352,8 +375,15 @@ class PostgreSqlDialect:
         rows: Sequence[dict[str, Any]],
         reservation: Reservation | None,
     ) -> dict[str, Inserted]:
-        inserted = self._insert.execute(connection, insert_parameters(rows, reservation))
-        return {row.message_id: Inserted(id=row.id, owned=row.owned) for row in inserted}
+        if len(rows) == 1:
+            parameters = single_insert_parameters(rows[0], reservation)
+            inserted = self._insert_one.execute(connection, parameters)
+        else:
+            inserted = self._insert.execute(connection, insert_parameters(rows, reservation))
+        return {
+            message_id: Inserted(id=row_id, owned=owned)
+            for message_id, row_id, owned in inserted.all()
+        }
 
     def take(
         self,

@@ -201,11 +201,26 @@ def insert_parameters(
     rows: Sequence[dict[str, Any]], reservation: Reservation | None
 ) -> dict[str, object]:
     """Return what an INSERT of a whole batch takes."""
-    marked = zip(rows, ownable(rows, reservation), strict=True)
+    marked = _marked(rows, reservation)
+    return {"batch": as_json(marked)} | _reserved(reservation)
+
+
+def single_insert_parameters(
+    row: dict[str, Any], reservation: Reservation | None
+) -> dict[str, object]:
+    """Return what an INSERT of one row takes that has a parameter for each column."""
+    return _marked([row], reservation)[0] | _reserved(reservation)
+
+
+def _marked(
+    rows: Sequence[dict[str, Any]], reservation: Reservation | None
+) -> list[dict[str, object]]:
+    marks = enumerate(zip(rows, ownable(rows, reservation), strict=True))
+    return [row | {"place": place, "ownable": may} for place, (row, may) in marks]
+
+
+def _reserved(reservation: Reservation | None) -> dict[str, object]:
     return {
-        "batch": as_json(
-            [row | {"place": place, "ownable": may} for place, (row, may) in enumerate(marked)]
-        ),
         "claim_token": None if reservation is None else reservation.claim_token,
         "grace": None if reservation is None else reservation.grace.total_seconds(),
     }

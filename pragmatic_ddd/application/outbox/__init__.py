@@ -5,7 +5,8 @@ from pragmatic_ddd.application.outbox.eager import EagerOutboxPublisher
 from pragmatic_ddd.application.outbox.encoding import EventEncoding
 from pragmatic_ddd.application.outbox.health import BrokerHealth
 from pragmatic_ddd.application.outbox.recorder import OutboxRecorder
-from pragmatic_ddd.application.outbox.relay import OutboxRelay, RelayRound
+from pragmatic_ddd.application.outbox.relay import OutboxRelay
+from pragmatic_ddd.application.outbox.relay_round import RelayRound
 from pragmatic_ddd.application.outbox.unit_of_work import OutboxUnitOfWork
 
 __all__ = [

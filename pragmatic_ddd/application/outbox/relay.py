@@ -26,15 +26,15 @@ from pragmatic_ddd.application.outbox.config import OutboxRelayConfig
 from pragmatic_ddd.application.outbox.delivery import LaneDelivery
 from pragmatic_ddd.application.outbox.health import BrokerHealth
 from pragmatic_ddd.application.outbox.maintenance import OutboxMaintenance
+from pragmatic_ddd.application.outbox.relay_round import RelayRound
+from pragmatic_ddd.application.outbox.relay_rounds import RelayRounds
 from pragmatic_ddd.application.outbox.retry import Backoff
-from pragmatic_ddd.application.outbox.settlement import Settlement
 from pragmatic_ddd.application.outbox.settling import Settling
 from pragmatic_ddd.application.wake_up import WakeUp
 from pragmatic_ddd.errors import PragmaticError
 from pragmatic_ddd.ports.events import IStoredEventPublisher
 from pragmatic_ddd.ports.metrics import IEventMetrics, PublishPath
 from pragmatic_ddd.ports.outbox import IOutboxStore
-from pragmatic_ddd.ports.outbox_message import ClaimedMessage
 
 _logger = logging.getLogger(__name__)
 
@@ -42,29 +42,6 @@ _AFTER_ERROR = Backoff(base=dt.timedelta(seconds=1), cap=dt.timedelta(seconds=30
 _SHORTEST_PAUSE_AFTER_ERRORS = dt.timedelta(seconds=1)
 _NOTHING = dt.timedelta()
 _SHORTEST_SLEEP = dt.timedelta(milliseconds=1)
-
-
-@attrs.frozen(kw_only=True)
-class RelayRound:
-    """What one round did.
-
-    Attributes:
-        claimed: Messages taken.
-        sent: Confirmed by the broker.
-        failed: Failed, to be tried again.
-        dead: Ended FAILED.
-        untried: Given back as they were.
-        lost: Results of any kind that were refused, because another one owns the rows by now.
-        full: Whether the batch was full, so that more is probably due.
-    """
-
-    claimed: int = 0
-    sent: int = 0
-    failed: int = 0
-    dead: int = 0
-    untried: int = 0
-    lost: int = 0
-    full: bool = False
 
 
 @attrs.define(kw_only=True, eq=False)
@@ -101,7 +78,7 @@ class OutboxRelay:
     # Reentrant: a signal handler may shut down the relay that runs in its own thread.
     _running: threading.RLock = attrs.field(init=False)
     _is_running: bool = attrs.field(init=False)
-    _settling: Settling = attrs.field(init=False)
+    _rounds: RelayRounds = attrs.field(init=False)
     _thread: threading.Thread | None = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -129,7 +106,15 @@ class OutboxRelay:
         self._running = threading.RLock()
         self._is_running = False
         self._thread = None
-        self._settling = Settling(self.store, self.metrics, PublishPath.RELAY)
+        self._rounds = RelayRounds(
+            store=self.store,
+            delivery=self._delivery,
+            settling=Settling(self.store, self.metrics, PublishPath.RELAY),
+            health=self.health,
+            config=self.config,
+            is_stopping=lambda: self._stopping,
+            monotonic=self.monotonic,
+        )
 
     def run_once(self) -> RelayRound:
         """Do one round: one batch, in a number of statements that does not depend on its size.
@@ -140,11 +125,7 @@ class OutboxRelay:
             KeyboardInterrupt: Ctrl-C while messages were sent: what was confirmed has been
                 marked, and the rest given back, unless the database failed, too.
         """
-        self._settling.finish()
-        done, outcome = self._send_a_batch()
-        if outcome:
-            self._settle(outcome, self._settling.write)
-        return attrs.evolve(done, lost=outcome.lost)
+        return self._rounds.once()
 
     def start(self) -> None:
         """Run rounds in a thread until ``shutdown``, or the end of the interpreter.
@@ -233,7 +214,7 @@ class OutboxRelay:
             self._run_rounds()
         finally:  # after Ctrl-C, too
             try:
-                self._settling.finish()
+                self._rounds.end()
             except Exception:
                 _logger.exception("outbox relay stops without having written all results")
         _logger.info("outbox relay has stopped")
@@ -243,7 +224,7 @@ class OutboxRelay:
         while not self._stopping:
             self._calls.forget()
             try:
-                done = self._round()
+                done = self._rounds.next()
                 self._maintenance.step(round_was_full=done.full)
                 pause = self._pause_after(done)
                 errors = 0
@@ -258,70 +239,6 @@ class OutboxRelay:
         while not self._stopping and (left := end - time.monotonic()) > 0.0:
             if self._calls.sleep(left) and may_be_woken:
                 return
-
-    def _round(self) -> RelayRound:
-        """Do one round, the results of which may still be being written when the next begins.
-
-        Nothing is claimed before everything is written, but what the broker has confirmed.
-        """
-        if self._settling.confirmed_token is None:
-            self._settling.finish()
-        done, outcome = self._send_a_batch()
-        if outcome:
-            beside = outcome.interrupt is None
-            self._settle(outcome, self._settling.write_beside if beside else self._settling.write)
-        else:
-            self._settling.finish()
-        return done
-
-    def _send_a_batch(self) -> tuple[RelayRound, Settlement]:
-        size = self.health.allowance(self.config.batch_size)
-        claimed = self._claim(size) if size else []
-        if not claimed:
-            return RelayRound(), Settlement()
-        outcome = self._deliver(claimed)
-        done = RelayRound(
-            claimed=len(claimed),
-            sent=len(outcome.sent),
-            failed=len(outcome.failed),
-            dead=len(outcome.dead),
-            untried=len(outcome.untried),
-            full=len(claimed) >= size or claimed[0].taken_over,
-        )
-        return done, outcome
-
-    def _claim(self, size: int) -> list[ClaimedMessage]:
-        claimed: list[ClaimedMessage] = []
-        try:
-            claimed = self.store.claim_pending(
-                batch_size=size,
-                lease=self.config.lease,
-                confirmed_token=self._settling.confirmed_token,
-            )
-        finally:
-            if not claimed:
-                self.health.give_back_probe()
-        return claimed
-
-    def _settle(self, outcome: Settlement, write: Callable[[Settlement], None]) -> None:
-        confirmed, untried = outcome.is_confirmed, len(outcome.untried) == len(outcome)
-        try:
-            write(outcome)
-        finally:  # where it cannot be written, too: the person is not to ask twice
-            if outcome.interrupt is not None:
-                raise outcome.interrupt
-        if untried:
-            self.health.give_back_probe()
-        if confirmed:
-            self.health.batch_went_well(self.config.batch_size)
-
-    def _deliver(self, claimed: list[ClaimedMessage]) -> Settlement:
-        setbacks = self.health.setbacks
-
-        def stopped() -> bool:
-            return self._stopping or self.health.setbacks != setbacks
-
-        return self._delivery.deliver_all(claimed, stopped=stopped)
 
     def _pause_after(self, done: RelayRound) -> dt.timedelta:
         if done.claimed and not self.health.is_away:

@@ -193,12 +193,13 @@ def _check_errors_and_receipts(database: OutboxDatabase) -> None:
         assert store.retry_later(failed(in_hand[tried], error=text)) == 1
         assert store.mark_failed(failed(in_hand[dead], error=text)) == 1
         assert store.mark_failed(failed(in_hand[skipped], error=text)) == 1
-        assert store.skip([skipped], by=text[:50], reason=text) == 1
+        words = text if text.strip() else f"{text!r} is refused"
+        assert store.skip([skipped], by=words[:50], reason=words) == 1
 
         assert row(store, sent).receipt == _kept(text, LONGEST_RECEIPT)
         assert row(store, tried).last_error == _kept(text, LONGEST_ERROR)
         assert row(store, dead).last_error == _kept(text, LONGEST_ERROR)
-        note = f"skipped by {text[:50]}: {text}"[:LONGEST_ERROR]
+        note = f"skipped by {words[:50]}: {words}"[:LONGEST_ERROR]
         expected = f"{note} | {_kept(text, LONGEST_ERROR)}"
         assert row(store, skipped).last_error == _kept(expected, LONGEST_ERROR)
 

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import itertools
+import threading
 import time
 from collections.abc import Callable, Sequence
 
@@ -18,6 +19,7 @@ from pragmatic_ddd.ports import (
     Reservation,
     StoredMessage,
 )
+from pragmatic_ddd.testing.faults import ScriptedPublisher
 from pragmatic_ddd_local import InMemoryOutboxStore
 
 DEADLINE = dt.timedelta(seconds=10)
@@ -166,3 +168,34 @@ def failing(*names: str, times: int = 1) -> Callable[[str], None]:
             raise OutboxStoreError("the connection was lost")
 
     return before
+
+
+@attrs.define(eq=False)
+class SettlingStore(WatchedStore):
+    """One that gains from it, as databases do."""
+
+    @property
+    def settles_beside_claims(self) -> bool:
+        return True
+
+
+class Gate:
+    """Holds up the first call of a store's method until it is opened; for ``before``."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.is_reached = threading.Event()
+        self._open = threading.Event()
+
+    def __call__(self, name: str) -> None:
+        if name == self._name and not self.is_reached.is_set():
+            self.is_reached.set()
+            assert self._open.wait(DEADLINE.total_seconds())
+
+    def open(self) -> None:
+        self._open.set()
+
+
+def sent_by(publisher: ScriptedPublisher) -> list[str]:
+    """Return what the broker has confirmed, in order."""
+    return [one.message_id for one in publisher.delivered]

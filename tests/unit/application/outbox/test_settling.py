@@ -4,7 +4,6 @@ import datetime as dt
 import threading
 from collections.abc import Iterator
 
-import attrs
 import pytest
 
 from pragmatic_ddd.application.outbox import OutboxRelay, OutboxRelayConfig
@@ -18,22 +17,15 @@ from pragmatic_ddd.testing.messages import A_MINUTE, delivered, failed
 from pragmatic_ddd_local import CountingMetrics
 from tests.unit.application.outbox.builders import (
     DEADLINE,
-    WatchedStore,
+    Gate,
+    SettlingStore,
     a_message,
     eventually,
     failing,
     seconds,
+    sent_by,
     status,
 )
-
-
-@attrs.define(eq=False)
-class SettlingStore(WatchedStore):
-    """One that gains from it, as databases do."""
-
-    @property
-    def settles_beside_claims(self) -> bool:
-        return True
 
 
 @pytest.fixture
@@ -67,27 +59,6 @@ def confirmed(claimed: list[ClaimedMessage]) -> Settlement:
 
 def claim(store: SettlingStore, batch_size: int) -> list[ClaimedMessage]:
     return store.claim_pending(batch_size=batch_size, lease=A_MINUTE)
-
-
-def sent_by(publisher: ScriptedPublisher) -> list[str]:
-    return [one.message_id for one in publisher.delivered]
-
-
-class Gate:
-    """Holds up the first call of a method until it is opened."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self.is_reached = threading.Event()
-        self._open = threading.Event()
-
-    def __call__(self, name: str) -> None:
-        if name == self._name and not self.is_reached.is_set():
-            self.is_reached.set()
-            assert self._open.wait(DEADLINE.total_seconds())
-
-    def open(self) -> None:
-        self._open.set()
 
 
 def test_what_is_confirmed_is_written_while_others_claim_its_successors(

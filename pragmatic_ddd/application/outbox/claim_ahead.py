@@ -1,0 +1,56 @@
+"""The relay's next batch, claimed in a thread while the present one is being sent."""
+
+import threading
+from collections.abc import Callable
+
+import attrs
+
+from pragmatic_ddd.ports.outbox_message import ClaimedMessage
+
+_Claim = Callable[[], list[ClaimedMessage]]
+
+
+@attrs.define(eq=False)
+class ClaimAhead:
+    """Claims one batch at a time. For one thread.
+
+    What it takes is of other aggregates than the batch that is being sent: a claim passes over
+    whatever stands behind a row that somebody owns. So the two need not know of each other.
+    """
+
+    _thread: threading.Thread | None = attrs.field(default=None, init=False)
+    _claimed: list[ClaimedMessage] = attrs.field(factory=list, init=False)
+    _error: BaseException | None = attrs.field(default=None, init=False)
+
+    def begin(self, claim: _Claim) -> None:
+        """Begin a claim, if there are threads to be had; the one before has been taken."""
+        thread = threading.Thread(
+            target=self._run, args=[claim], name="outbox-claim-ahead", daemon=True
+        )
+        try:
+            thread.start()
+        except RuntimeError:  # no more threads: the next round claims for itself
+            return
+        self._thread = thread
+
+    def take(self) -> list[ClaimedMessage]:
+        """Wait for the claim that was begun, and return its messages; none if none was begun.
+
+        Raises:
+            OutboxStoreError: The claim has failed.
+        """
+        if self._thread is None:
+            return []
+        self._thread.join()  # Ctrl-C ends this wait: then the next call waits
+        self._thread = None
+        error, self._error = self._error, None
+        claimed, self._claimed = self._claimed, []
+        if error is not None:
+            raise error
+        return claimed
+
+    def _run(self, claim: _Claim) -> None:
+        try:
+            self._claimed = claim()
+        except BaseException as error:  # noqa: BLE001  # raised where it is taken
+            self._error = error

@@ -1,0 +1,170 @@
+"""The rounds of a relay: claim a batch, send it, write what became of it.
+
+once()    claim ── send ── settle
+next()    claim ── send ─┬─ settle          what the broker has confirmed is written beside the
+claim ──┴─ send ─┬─ …      next claim; the next claim may run beside a send
+"""
+
+import time
+from collections.abc import Callable
+
+import attrs
+
+from pragmatic_ddd.application.outbox.claim_ahead import ClaimAhead
+from pragmatic_ddd.application.outbox.config import OutboxRelayConfig
+from pragmatic_ddd.application.outbox.delivery import LaneDelivery
+from pragmatic_ddd.application.outbox.health import BrokerHealth
+from pragmatic_ddd.application.outbox.relay_round import RelayRound
+from pragmatic_ddd.application.outbox.settlement import Settlement
+from pragmatic_ddd.application.outbox.settling import Settling
+from pragmatic_ddd.ports.outbox import IOutboxStore
+from pragmatic_ddd.ports.outbox_message import ClaimedMessage
+
+# A batch that took longer has none claimed beside it.
+_SHARE_OF_LEASE = 0.1
+
+
+@attrs.define(kw_only=True, eq=False)
+class RelayRounds:
+    """Does one round after the other, for one thread.
+
+    Attributes:
+        store: The outbox.
+        delivery: Sends.
+        settling: Writes the results.
+        health: How much may be sent.
+        config: Batch size and lease.
+        is_stopping: Asked before each send: whether the rest of the batch is to be given back.
+        monotonic: In seconds.
+    """
+
+    store: IOutboxStore
+    delivery: LaneDelivery
+    settling: Settling
+    health: BrokerHealth
+    config: OutboxRelayConfig
+    is_stopping: Callable[[], bool]
+    monotonic: Callable[[], float] = time.monotonic
+    _ahead: ClaimAhead = attrs.field(factory=ClaimAhead, init=False)
+    _last_batch_took: float = attrs.field(default=0.0, init=False)
+
+    def once(self) -> RelayRound:
+        """Do a round of which nothing is left to be done.
+
+        Raises:
+            OutboxStoreError: The database failed; results that could not be written are kept.
+            KeyboardInterrupt: Ctrl-C while messages were sent; what is known has been written.
+        """
+        self.settling.finish()
+        claimed, size = self._claim()
+        if not claimed:
+            return RelayRound()
+        outcome = self._send(claimed)
+        done = RelayRound.of(outcome, full=_is_full(claimed, size))
+        self._settle(outcome, self.settling.write)
+        return attrs.evolve(done, lost=outcome.lost)
+
+    def next(self) -> RelayRound:
+        """Do a round, and leave to the next what may as well be done beside it.
+
+        Nothing is claimed before everything is written, but what the broker has confirmed.
+
+        Raises:
+            OutboxStoreError: As for ``once``.
+            KeyboardInterrupt: As for ``once``.
+        """
+        if self.settling.confirmed_token is None:
+            self.settling.finish()
+        claimed, size = self._ahead.take(), self.config.batch_size
+        if not claimed:
+            claimed, size = self._claim()
+        if not claimed:
+            self.settling.finish()
+            return RelayRound()
+        if self._gains_from_claiming_ahead(claimed):
+            self._ahead.begin(lambda: self._claim_pending(self.config.batch_size))
+        outcome = self._send(claimed)
+        done = RelayRound.of(outcome, full=_is_full(claimed, size))
+        beside = outcome.interrupt is None
+        self._settle(outcome, self.settling.write_beside if beside else self.settling.write)
+        if self.health.is_away:
+            self._give_back_what_is_ahead()
+        return done
+
+    def end(self) -> None:
+        """Write what is left, and give back what will not be sent.
+
+        Raises:
+            OutboxStoreError: The database failed: the rest comes back with its lease.
+        """
+        try:
+            self.settling.finish()
+        finally:
+            self._give_back_what_is_ahead()
+
+    def _claim(self) -> tuple[list[ClaimedMessage], int]:
+        """Return a batch, and how many messages it might have had."""
+        size = self.health.allowance(self.config.batch_size)
+        if not size:
+            return [], size
+        claimed: list[ClaimedMessage] = []
+        try:
+            claimed = self._claim_pending(size)
+        finally:
+            if not claimed:
+                self.health.give_back_probe()
+        return claimed, size
+
+    def _claim_pending(self, size: int) -> list[ClaimedMessage]:
+        return self.store.claim_pending(
+            batch_size=size,
+            lease=self.config.lease,
+            confirmed_token=self.settling.confirmed_token,
+        )
+
+    def _gains_from_claiming_ahead(self, claimed: list[ClaimedMessage]) -> bool:
+        """Say whether the next batch should be claimed while this one is sent.
+
+        Not where this one holds many messages of each aggregate: there would be none of others.
+        Nor where sending takes long, because leases run while they wait.
+        """
+        size = self.config.batch_size
+        if len(claimed) < size or not self.store.settles_beside_claims:
+            return False
+        if self.health.is_away or self.is_stopping():
+            return False
+        if self._last_batch_took > self.config.lease.total_seconds() * _SHARE_OF_LEASE:
+            return False
+        return 2 * len({one.message.aggregate for one in claimed}) > size
+
+    def _send(self, claimed: list[ClaimedMessage]) -> Settlement:
+        setbacks, begun = self.health.setbacks, self.monotonic()
+
+        def stopped() -> bool:
+            return self.is_stopping() or self.health.setbacks != setbacks
+
+        outcome = self.delivery.deliver_all(claimed, stopped=stopped)
+        self._last_batch_took = self.monotonic() - begun
+        return outcome
+
+    def _settle(self, outcome: Settlement, write: Callable[[Settlement], None]) -> None:
+        confirmed, untried = outcome.is_confirmed, len(outcome.untried) == len(outcome)
+        try:
+            write(outcome)
+        finally:  # where it cannot be written, too: the person is not to ask twice
+            if outcome.interrupt is not None:
+                raise outcome.interrupt
+        if untried:
+            self.health.give_back_probe()
+        if confirmed:
+            self.health.batch_went_well(self.config.batch_size)
+
+    def _give_back_what_is_ahead(self) -> None:
+        given_up = Settlement()
+        given_up.untried += self._ahead.take()
+        if given_up:
+            self.settling.write(given_up)
+
+
+def _is_full(claimed: list[ClaimedMessage], size: int) -> bool:
+    return len(claimed) >= size or claimed[0].taken_over

@@ -1,0 +1,178 @@
+"""Batches that are claimed while the one before is being sent."""
+
+import datetime as dt
+import itertools
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from pragmatic_ddd.application.outbox import OutboxRelay, OutboxRelayConfig
+from pragmatic_ddd.ports import OutboxMessage, OutboxStatus, Receipt
+from pragmatic_ddd.testing.clock import SettableClock
+from pragmatic_ddd.testing.faults import ScriptedPublisher, unavailable
+from tests.unit.application.outbox.builders import (
+    DEADLINE,
+    SettlingStore,
+    a_message,
+    eventually,
+    failing,
+    seconds,
+    sent_by,
+    status,
+)
+
+_CONFIG = OutboxRelayConfig(batch_size=2, poll_interval=dt.timedelta(minutes=5))
+_NAMES = ["m1", "m2", "m3", "m4"]
+
+
+@pytest.fixture
+def store() -> SettlingStore:
+    return SettlingStore(SettableClock())
+
+
+@pytest.fixture
+def publisher() -> ScriptedPublisher:
+    return ScriptedPublisher(longest_call=seconds(1))
+
+
+@pytest.fixture
+def relay(store: SettlingStore, publisher: ScriptedPublisher) -> Iterator[OutboxRelay]:
+    relay = OutboxRelay(store=store, publisher=publisher, config=_CONFIG)
+    yield relay
+    relay.shutdown()
+
+
+class Held:
+    """A send that does not end before it may."""
+
+    def __init__(self) -> None:
+        self.has_begun = threading.Event()
+        self.may_end = threading.Event()
+
+    def __call__(self, _: OutboxMessage, confirm: Callable[[], Receipt]) -> Receipt:
+        self.has_begun.set()
+        assert self.may_end.wait(DEADLINE.total_seconds())
+        return confirm()
+
+
+def store_unique(store: SettlingStore) -> None:
+    store.store([a_message(name, of=name) for name in _NAMES])
+
+
+def claims_of(store: SettlingStore) -> int:
+    return store.names().count("claim_pending")
+
+
+def test_the_next_batch_is_claimed_while_one_is_being_sent(
+    store: SettlingStore, publisher: ScriptedPublisher, relay: OutboxRelay
+) -> None:
+    store_unique(store)
+    held = Held()
+    publisher.on("m1", held)
+
+    relay.start()
+
+    assert held.has_begun.wait(DEADLINE.total_seconds())
+    eventually(lambda: status(store, "m4") is OutboxStatus.PROCESSING)
+    assert publisher.delivered == []
+    held.may_end.set()
+    eventually(lambda: status(store, "m4") is OutboxStatus.SENT)
+    assert sent_by(publisher) == _NAMES
+
+
+def test_a_hot_aggregate_is_not_claimed_ahead(
+    store: SettlingStore, publisher: ScriptedPublisher, relay: OutboxRelay
+) -> None:
+    store.store([a_message(name, version=place) for place, name in enumerate(_NAMES, 1)])
+    held = Held()
+    publisher.on("m2", held)
+
+    relay.start()
+
+    assert held.has_begun.wait(DEADLINE.total_seconds())
+    assert claims_of(store) == 1
+    held.may_end.set()
+    eventually(lambda: status(store, "m4") is OutboxStatus.SENT)
+    assert sent_by(publisher) == _NAMES
+
+
+def test_an_outage_gives_back_what_was_claimed_ahead(
+    store: SettlingStore, publisher: ScriptedPublisher, relay: OutboxRelay
+) -> None:
+    store_unique(store)
+    held = Held()
+
+    def away(message: OutboxMessage, confirm: Callable[[], Receipt]) -> Receipt:
+        held(message, confirm)
+        return unavailable()(message, confirm)
+
+    publisher.on("m1", away)
+
+    relay.start()
+    assert held.has_begun.wait(DEADLINE.total_seconds())
+    eventually(lambda: status(store, "m4") is OutboxStatus.PROCESSING)
+    held.may_end.set()
+
+    eventually(lambda: status(store, "m4") is OutboxStatus.PENDING)
+    eventually(lambda: store.unclaimed([2, 3, 4]) == {2, 3, 4})
+    assert [one.message_id for one in publisher.tried] == ["m1"]
+
+
+def test_a_relay_that_ends_gives_back_what_it_has_claimed_ahead(
+    store: SettlingStore, publisher: ScriptedPublisher, relay: OutboxRelay
+) -> None:
+    store_unique(store)
+    held = Held()
+    publisher.on("m1", held)
+    relay.start()
+    assert held.has_begun.wait(DEADLINE.total_seconds())
+    eventually(lambda: status(store, "m4") is OutboxStatus.PROCESSING)
+
+    relay.stop()
+    held.may_end.set()
+
+    assert relay.shutdown()
+    assert sent_by(publisher) == ["m1"]
+    assert store.unclaimed([1, 2, 3, 4]) == {2, 3, 4}
+
+
+def test_a_claim_ahead_that_fails_is_made_again(
+    store: SettlingStore, publisher: ScriptedPublisher, relay: OutboxRelay
+) -> None:
+    store_unique(store)
+    held = Held()
+    publisher.on("m1", held)
+
+    relay.start()
+    assert held.has_begun.wait(DEADLINE.total_seconds())
+    eventually(lambda: claims_of(store) == 2)
+    held.may_end.set()
+    eventually(lambda: status(store, "m4") is OutboxStatus.SENT)
+    store.before = failing("claim_pending", times=2)
+    store.store([a_message(f"n{number}", of=f"n{number}") for number in range(4)])
+    relay.wake()
+
+    eventually(lambda: status(store, "n3") is OutboxStatus.SENT)
+    assert sorted(sent_by(publisher)) == sorted([*_NAMES, "n0", "n1", "n2", "n3"])
+
+
+def test_where_sending_takes_long_nothing_is_claimed_ahead() -> None:
+    ticks = itertools.count(0.0, 3.0)  # each look at the clock finds it three seconds later
+
+    def now() -> float:
+        return next(ticks)
+
+    store = SettlingStore(SettableClock(), monotonic=now)
+    store.store([a_message(str(number), of=str(number)) for number in range(8)])
+    publisher = ScriptedPublisher(longest_call=seconds(1))
+    relay = OutboxRelay(store=store, publisher=publisher, config=_CONFIG, monotonic=now)
+    held = Held()
+    publisher.on("6", held)
+
+    relay.start()
+
+    assert held.has_begun.wait(DEADLINE.total_seconds())
+    assert claims_of(store) == 4, "one for each batch, and the first of them ahead"
+    held.may_end.set()
+    assert relay.shutdown()
