@@ -20,6 +20,9 @@ _TIDY_EVERY_FULL_ROUNDS = 20
 _NEXT_PURGE_BATCH = dt.timedelta(seconds=1)
 # A relay that is woken for each commit is never full.
 _SHORTEST_TIDY_PAUSE = dt.timedelta(seconds=1)
+# Where so many rows were in the way of a claim, more of them are likely.
+_MANY_ROWS = 1000
+_NOTHING = dt.timedelta()
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -48,13 +51,14 @@ class OutboxMaintenance:
     purge_every: dt.timedelta = dt.timedelta(minutes=1)
     monotonic: Callable[[], float] = time.monotonic
     _full_rounds: int = attrs.field(default=0, init=False)
+    _has_more_to_tidy: bool = attrs.field(default=False, init=False)
     _next: dict[str, float] = attrs.field(factory=dict, init=False)
     _errors: dict[str, int] = attrs.field(factory=dict, init=False)
 
     def step(self, *, round_was_full: bool) -> None:
         """Do what is due after a round of the relay. Never raises."""
         self._full_rounds = self._full_rounds + 1 if round_was_full else 0
-        if self._full_rounds % _TIDY_EVERY_FULL_ROUNDS == 0:
+        if self._full_rounds % _TIDY_EVERY_FULL_ROUNDS == 0 or self._has_more_to_tidy:
             self._do("tidying", self._tidy)
         self._do("the purge", self._purge)
         self._do("measuring the backlog", self._measure)
@@ -73,8 +77,8 @@ class OutboxMaintenance:
         self._next[chore] = self.monotonic() + pause.total_seconds()
 
     def _tidy(self) -> dt.timedelta:
-        self.store.tidy()
-        return _SHORTEST_TIDY_PAUSE
+        self._has_more_to_tidy = self.store.tidy() >= _MANY_ROWS
+        return _NOTHING if self._has_more_to_tidy else _SHORTEST_TIDY_PAUSE
 
     def _purge(self) -> dt.timedelta:
         deleted = self.store.purge(older_than=self.retention, batch_size=self.purge_batch)

@@ -13,11 +13,14 @@ class CountingStore(WatchedStore):
     """Counts what a relay does beside sending, and has a backlog of rows to purge."""
 
     to_purge = 0
+    to_tidy = 0
     fails: str = ""
 
     def tidy(self) -> int:
-        self.calls.append(("tidy", 0))
-        return 0
+        moved = min(self.to_tidy, 5000)
+        self.to_tidy -= moved
+        self.calls.append(("tidy", moved))
+        return moved
 
     def purge(self, *, older_than: dt.timedelta, batch_size: int = 1000) -> int:
         if self.fails:
@@ -70,6 +73,20 @@ def test_under_constant_load_it_tidies_now_and_then(
         maintenance.step(round_was_full=True)
 
     assert store.names().count("tidy") == 3
+
+
+def test_while_many_rows_are_in_the_way_it_tidies_after_each_round(
+    maintenance: OutboxMaintenance, store: CountingStore, now: dict[str, float]
+) -> None:
+    maintenance.step(round_was_full=False)
+    now["now"] += 1.0
+    store.to_tidy = 12_000
+
+    for _ in range(10):
+        maintenance.step(round_was_full=False)
+
+    moved = [rows for name, rows in store.calls if name == "tidy"]
+    assert moved == [0, 5000, 5000, 2000, 0]
 
 
 def test_it_purges_in_batches_a_second_apart_and_then_once_a_minute(
