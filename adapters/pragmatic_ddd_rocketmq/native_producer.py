@@ -241,7 +241,7 @@ class NativeProducer:
             native.SetByteMessageBody(native_message, message.body, len(message.body))
             native.SetMessageKeys(native_message, message.key.encode())
             native.SetMessageTags(native_message, message.tag.encode())
-            for name, value in message.encoded_properties():
+            for name, value in message.encoded_properties:
                 native.SetMessageProperty(native_message, name, value)
             if message.delay_level:
                 native.SetDelayTimeLevel(native_message, message.delay_level)

@@ -4,7 +4,7 @@ The native client does not say why a message was refused, so what is final is fo
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import attrs
 
@@ -140,9 +140,12 @@ def _allowed_tag(message: object, attribute: "attrs.Attribute[str]", text: str) 
 
 
 def _allowed_properties(_: object, __: object, properties: Mapping[str, str]) -> None:
-    for name, value in properties.items():
+    for name in properties:
         if not name or name in _SYSTEM_PROPERTIES or name.startswith("__"):
             raise RefusedMessageError(f"property {name!r}: empty, or a name of RocketMQ's own")
+    if _is_plain("".join((*properties, *properties.values()))):
+        return  # all of them at once: each by itself takes ten times as long
+    for name, value in properties.items():
         _check_text("name of property", name)
         _check_text(f"property {name!r}", value)
 
@@ -150,6 +153,10 @@ def _allowed_properties(_: object, __: object, properties: Mapping[str, str]) ->
 def _allowed_delay(_: object, __: object, level: int) -> None:
     if not 0 <= level <= HIGHEST_DELAY_LEVEL:
         raise RefusedMessageError(f"delay level {level}: 0 to {HIGHEST_DELAY_LEVEL}")
+
+
+def _is_plain(text: str) -> bool:
+    return text.isascii() and _CONTROL.search(text) is None
 
 
 def _check_text(what: str, text: str) -> None:
@@ -174,6 +181,7 @@ class OutgoingMessage:
         properties: Names and values beside the content; an empty value is as good as none.
         delay_level: How long the broker keeps it back, as it has configured its levels (1 s,
             5 s, 10 s, 30 s, 1 min, ... by default, from 1 on); 0 for not at all.
+        encoded_properties: The properties as they are sent, the sharding key among them.
     """
 
     topic: str = attrs.field(validator=_allowed_topic)
@@ -183,16 +191,21 @@ class OutgoingMessage:
     tag: str = attrs.field(validator=_allowed_tag)
     properties: Mapping[str, str] = attrs.field(factory=dict, validator=_allowed_properties)
     delay_level: int = attrs.field(default=0, validator=_allowed_delay)
+    encoded_properties: Sequence[tuple[bytes, bytes]] = attrs.field(init=False, repr=False)
+
+    @encoded_properties.default
+    def _encoded(self) -> list[tuple[bytes, bytes]]:
+        properties = {**self.properties, SHARDING_KEY: self.sharding_key}
+        return [
+            (name.encode("utf-8", "replace"), value.encode("utf-8", "replace"))
+            for name, value in properties.items()
+            if value
+        ]
 
     def __attrs_post_init__(self) -> None:
-        size = sum(len(name) + len(value) + 2 for name, value in self.encoded_properties())
+        size = sum(len(name) + len(value) + 2 for name, value in self.encoded_properties)
         size += len(self.key.encode()) + len(self.tag.encode())
         if size > LARGEST_PROPERTIES_BYTES:
             raise RefusedMessageError(
                 f"properties: {size} bytes in all, at most {LARGEST_PROPERTIES_BYTES} can be sent"
             )
-
-    def encoded_properties(self) -> list[tuple[bytes, bytes]]:
-        """Return the properties as they are sent, the sharding key among them."""
-        properties = {**self.properties, SHARDING_KEY: self.sharding_key}
-        return [(name.encode(), value.encode()) for name, value in properties.items() if value]

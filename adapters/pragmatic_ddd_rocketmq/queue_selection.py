@@ -8,6 +8,8 @@ John Lamping and Eric Veach: A Fast, Minimal Memory, Consistent Hash Algorithm. 
 https://arxiv.org/abs/1406.2294
 """
 
+import struct
+
 _MULTIPLIER = 2862933555777941757
 _64_BITS = (1 << 64) - 1
 
@@ -16,8 +18,8 @@ def java_hash_code(text: str) -> int:
     """Return ``String.hashCode()`` of Java: over UTF-16 code units, as a signed 32-bit number."""
     units = text.encode("utf-16-be", "surrogatepass")
     code = 0
-    for position in range(0, len(units), 2):
-        code = (31 * code + (units[position] << 8) + units[position + 1]) & 0xFFFFFFFF
+    for unit in struct.unpack(f">{len(units) // 2}H", units):
+        code = (31 * code + unit) & 0xFFFFFFFF
     return code - (1 << 32) if code >> 31 else code
 
 

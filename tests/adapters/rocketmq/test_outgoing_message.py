@@ -69,7 +69,7 @@ def test_a_message_at_the_limits_is_taken(changes: dict[str, Any]) -> None:
 def test_the_sharding_key_travels_as_a_property_and_empty_ones_do_not() -> None:
     message = a_message(sharding_key="Ärger", properties={"tenant": "acme", "empty": ""})
 
-    assert message.encoded_properties() == [
+    assert message.encoded_properties == [
         (b"tenant", b"acme"),
         (b"__SHARDINGKEY", "Ärger".encode()),
     ]
