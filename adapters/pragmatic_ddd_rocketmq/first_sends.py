@@ -24,6 +24,10 @@ class FirstSends:
     _locks: dict[str, threading.Lock] = attrs.field(factory=dict, init=False)
     _guard: threading.Lock = attrs.field(factory=threading.Lock, init=False)
 
+    def are_over(self, topic: str) -> bool:
+        """Say whether a send to that topic has succeeded, so that none needs to be alone."""
+        return topic in self._known
+
     @contextmanager
     def alone(self, topic: str) -> Iterator[None]:
         """Let a send go; alone, as long as none to that topic has succeeded.

@@ -17,8 +17,6 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import attrs
 
@@ -218,16 +216,14 @@ class NativeProducer:
             raise NotSentError(f"producer of {self.group} is {self._state.value}") from error
 
     def _send(self, message: OutgoingMessage) -> SendReceipt:
-        with self._counted() as handle, self._first_sends.alone(message.topic):
-            return self._attempt(handle, message)
-
-    @contextmanager
-    def _counted(self) -> Iterator[int]:
         with self._lock:
             handle = self._check_running()
             self._in_flight += 1
         try:
-            yield handle
+            if self._first_sends.are_over(message.topic):
+                return self._attempt(handle, message)
+            with self._first_sends.alone(message.topic):
+                return self._attempt(handle, message)
         finally:
             with self._lock:
                 self._in_flight -= 1
