@@ -75,6 +75,7 @@ class RelayRounds:
         """
         if self.settling.confirmed_token is None:
             self.settling.finish()
+        self._give_back_in_an_outage()
         claimed, size = self._ahead.take(), self.config.batch_size
         if not claimed:
             claimed, size = self._claim()
@@ -87,8 +88,7 @@ class RelayRounds:
         done = RelayRound.of(outcome, full=_is_full(claimed, size))
         beside = outcome.interrupt is None
         self._settle(outcome, self.settling.write_beside if beside else self.settling.write)
-        if self.health.is_away:
-            self._give_back_what_is_ahead()
+        self._give_back_in_an_outage()
         return done
 
     def end(self) -> None:
@@ -158,6 +158,11 @@ class RelayRounds:
             self.health.give_back_probe()
         if confirmed:
             self.health.batch_went_well(self.config.batch_size)
+
+    def _give_back_in_an_outage(self) -> None:
+        """Keep nothing that may not be sent: only a probe may, now and then."""
+        if self.health.is_away:
+            self._give_back_what_is_ahead()
 
     def _give_back_what_is_ahead(self) -> None:
         given_up = Settlement()

@@ -4,10 +4,12 @@ import datetime as dt
 import itertools
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from pragmatic_ddd.application.outbox import OutboxRelay, OutboxRelayConfig
+from pragmatic_ddd.application.outbox import BrokerHealth, OutboxRelay, OutboxRelayConfig
+from pragmatic_ddd.errors import BrokerUnavailableError
 from pragmatic_ddd.ports import OutboxMessage, OutboxStatus, Receipt
 from pragmatic_ddd.testing.clock import SettableClock
 from pragmatic_ddd.testing.faults import ScriptedPublisher, unavailable
@@ -117,6 +119,29 @@ def test_an_outage_gives_back_what_was_claimed_ahead(
     eventually(lambda: status(store, "m4") is OutboxStatus.PENDING)
     eventually(lambda: store.unclaimed([2, 3, 4]) == {2, 3, 4})
     assert [one.message_id for one in publisher.tried] == ["m1"]
+
+
+def test_an_outage_that_the_eager_path_meets_gives_it_back_too(
+    store: SettlingStore, publisher: ScriptedPublisher
+) -> None:
+    store_unique(store)
+    health = BrokerHealth()
+    relay = OutboxRelay(store=store, publisher=publisher, config=_CONFIG, health=health)
+    rounds = relay._rounds
+    held = Held()
+    publisher.on("m2", held)
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(rounds.next)
+        assert held.has_begun.wait(DEADLINE.total_seconds())
+        eventually(lambda: status(store, "m4") is OutboxStatus.PROCESSING)
+        held.may_end.set()
+        assert done.result().sent == 2
+    health.failed("of the eager path", BrokerUnavailableError("e", "topic", "refused"))
+
+    assert rounds.next().claimed == 0
+
+    assert sent_by(publisher) == ["m1", "m2"]
+    assert store.unclaimed([3, 4]) == {3, 4}
 
 
 def test_a_relay_that_ends_gives_back_what_it_has_claimed_ahead(
