@@ -46,7 +46,9 @@ class OutboxMachine(RuleBasedStateMachine):
         logging.disable(logging.CRITICAL)
         self.clock = WorldClock()
         self.world = World(self.clock, self.outbox(self.clock))
-        self.processes = [Process(f"process {n}", self.world) for n in range(PROCESSES)]
+        self.processes = [
+            Process(f"process {n}", self.world, settles_beside=n % 2 == 0) for n in range(PROCESSES)
+        ]
         self.locked: set[str] = set()
         self.versions = dict.fromkeys(AGGREGATES, 0)
         self.count = 0
@@ -98,7 +100,7 @@ class OutboxMachine(RuleBasedStateMachine):
 
     def relay(self, place: int, most_steps: int) -> None:
         """Let the relay of a process do a round, or a part of one."""
-        self._run([self.processes[place].begin_round()], most_steps)
+        self._run(self.processes[place].begin_round(), most_steps)
 
     def work(self, place: int, most_steps: int) -> None:
         """Let the threads of a process work until they rest, or some way."""
@@ -124,11 +126,11 @@ class OutboxMachine(RuleBasedStateMachine):
     def stall(self, place: int, steps_before: int, steps_of_others: int) -> None:
         """Leave a process hanging until its leases are over and others have taken its rows."""
         process = self.processes[place]
-        self._run([process.begin_round(), *process.tasks], steps_before)
+        self._run([*process.begin_round(), *process.tasks], steps_before)
         self.clock.advance(CONFIG.lease + dt.timedelta(seconds=1))
         for other in self.processes:
             if other is not process:
-                self._run([other.begin_round()], steps_of_others)
+                self._run(other.begin_round(), steps_of_others)
         self._run(process.tasks)
 
     def step_back(self, duration: dt.timedelta) -> None:
@@ -249,7 +251,7 @@ class OutboxMachine(RuleBasedStateMachine):
                 self._run(process.tasks)
                 process.relay.store.tidy()
                 for _ in range(len(self.world.history.committed) + 1):
-                    self._run([process.begin_round()])
+                    self._run(process.begin_round())
             self._check()
             if all(self._is_settled(row) for row in self.world.history.rows.values()):
                 type(self).came_to_rest += 1
@@ -278,7 +280,9 @@ class OutboxMachine(RuleBasedStateMachine):
         for place, process in enumerate(self.processes):
             if process.is_dead:
                 process.die()
-                self.processes[place] = Process(process.name, self.world)
+                self.processes[place] = Process(
+                    process.name, self.world, settles_beside=process.settles_beside
+                )
 
     def _in_state(self, status: OutboxStatus) -> list[Row]:
         return [row for row in self.world.history.rows.values() if row.status is status]

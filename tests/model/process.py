@@ -49,10 +49,12 @@ class Process:
         is_dead: Whether it has crashed.
         dies_at: Where it will.
         failing: Points at which the store fails once.
+        settles_beside: Whether its relay writes, and claims, beside its next steps.
     """
 
     name: str
     world: World
+    settles_beside: bool
     is_dead: bool = attrs.field(default=False, init=False)
     dies_at: str | None = attrs.field(default=None, init=False)
     failing: list[str] = attrs.field(factory=list, init=False)
@@ -62,6 +64,7 @@ class Process:
     relay: OutboxRelay = attrs.field(init=False)
     is_closing: bool = attrs.field(default=False, init=False)
     round: Task | None = attrs.field(default=None, init=False)
+    relay_tasks: list[Task] = attrs.field(factory=list, init=False)
     eager_holdings: Holdings = attrs.field(init=False)
     relay_holdings: Holdings = attrs.field(init=False)
     _evidence: Evidence = attrs.field(factory=Evidence, init=False)
@@ -89,6 +92,8 @@ class Process:
             health=self.health,
             monotonic=world.clock.monotonic,
         )
+        self.relay._rounds.settling.start = self._spawn_beside
+        self.relay._rounds._ahead.start = self._spawn_beside
 
     def spawn(self, name: str, work: Callable[[], object]) -> Task:
         task = Task(f"{name} of {self.name}", work, self.world.scheduler)
@@ -126,11 +131,17 @@ class Process:
 
         return self.spawn(_TRANSACTION, work)
 
-    def begin_round(self) -> Task:
-        """Begin a round of the relay, or return the one that is under way."""
+    def begin_round(self) -> list[Task]:
+        """Begin a round of the relay, unless one is under way; return it, and what runs beside."""
         if self.round is None or self.round.is_over:
-            self.round = self.spawn("relay", self._round)
-        return self.round
+            self.relay_tasks[:] = [task for task in self.relay_tasks if not task.is_over]
+            self.round = self._spawn_beside("relay", self._round)
+        return self.relay_tasks
+
+    def _spawn_beside(self, name: str, work: Callable[[], object]) -> Task:
+        task = self.spawn(name, work)
+        self.relay_tasks.append(task)
+        return task
 
     def begin_shutdown(self) -> Task:
         self.is_closing = True
@@ -175,8 +186,9 @@ class Process:
     def forgotten(self) -> list[str]:
         """Return what it still holds although it has nothing more to do."""
         left: list[str] = []
-        round_is_over = self.round is None or self.round.is_over
-        if round_is_over and not len(self.relay._rounds.settling.left):
+        rounds = self.relay._rounds
+        is_busy = rounds.settling.left or rounds.settling._thread or rounds._ahead._thread
+        if not is_busy and (self.round is None or self.round.is_over):
             left += self.relay_holdings.names()
         if self._rests() and self.eager.is_idle and not self._may_forget:
             left += self.eager_holdings.names()
@@ -199,7 +211,10 @@ class Process:
 
     def _round(self) -> None:
         try:
-            self.relay.run_once()
+            if self.settles_beside:
+                self.relay._rounds.next()
+            else:
+                self.relay.run_once()
         except OutboxStoreError:
             return  # the next round goes on
 

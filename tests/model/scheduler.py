@@ -9,7 +9,7 @@ and a process can die, or be left hanging, at every point.
 """
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -126,11 +126,13 @@ class Scheduler:
             raise AssertionError(f"{task.name} is stuck after {task.point}")
         self._running = None
 
-    def run(self, tasks: Iterable[Task], *, most_steps: int = _MOST_STEPS) -> bool:
-        """Let tasks run in turn until none can go on; return whether that was reached."""
-        waiting = list(tasks)
+    def run(self, tasks: Sequence[Task], *, most_steps: int = _MOST_STEPS) -> bool:
+        """Let tasks run in turn until none can go on; return whether that was reached.
+
+        What is added to them meanwhile runs, too.
+        """
         steps = 0
-        while ready := [task for task in waiting if task.is_ready]:
+        while ready := [task for task in tasks if task.is_ready]:
             for task in ready:
                 if steps >= most_steps:
                     return False

@@ -37,6 +37,8 @@ _ROUNDING = dt.timedelta(milliseconds=2)
 class Life(Protocol):
     """The process that calls."""
 
+    settles_beside: bool
+
     def pause(self, point: str) -> None:
         """Let others run, or die here."""
 
@@ -60,7 +62,7 @@ class WatchedStore(IOutboxStore):
 
     @property
     def settles_beside_claims(self) -> bool:
-        return self.outbox.store.settles_beside_claims
+        return self.life.settles_beside
 
     def store(
         self, messages: Sequence[OutboxMessage], *, reservation: Reservation | None = None
@@ -77,7 +79,9 @@ class WatchedStore(IOutboxStore):
             )
             self._check_claim(claimed, before)
             if not claimed:
-                self._check_nothing_was_due(before)
+                self._check_nothing_was_due(
+                    [row for row in before if not row.belongs_to(confirmed_token)]
+                )
             if any(one.taken_over for one in claimed) and len(claimed) > 1:
                 self.history.breaks("a message was taken over, and did not come alone")
             return claimed

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import attrs
 
+from pragmatic_ddd.application.outbox.threads import StartThread, start_thread
 from pragmatic_ddd.ports.outbox_message import ClaimedMessage
 
 _Claim = Callable[[], list[ClaimedMessage]]
@@ -16,22 +17,22 @@ class ClaimAhead:
 
     What it takes is of other aggregates than the batch that is being sent: a claim passes over
     whatever stands behind a row that somebody owns. So the two need not know of each other.
+
+    Attributes:
+        start: Starts its threads.
     """
 
+    start: StartThread = attrs.field(default=start_thread)
     _thread: threading.Thread | None = attrs.field(default=None, init=False)
     _claimed: list[ClaimedMessage] = attrs.field(factory=list, init=False)
     _error: BaseException | None = attrs.field(default=None, init=False)
 
     def begin(self, claim: _Claim) -> None:
         """Begin a claim, if there are threads to be had; the one before has been taken."""
-        thread = threading.Thread(
-            target=self._run, args=[claim], name="outbox-claim-ahead", daemon=True
-        )
         try:
-            thread.start()
+            self._thread = self.start("outbox-claim-ahead", lambda: self._run(claim))
         except RuntimeError:  # no more threads: the next round claims for itself
             return
-        self._thread = thread
 
     def take(self) -> list[ClaimedMessage]:
         """Wait for the claim that was begun, and return its messages; none if none was begun.

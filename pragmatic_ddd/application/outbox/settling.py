@@ -6,6 +6,7 @@ import threading
 import attrs
 
 from pragmatic_ddd.application.outbox.settlement import Settlement
+from pragmatic_ddd.application.outbox.threads import StartThread, start_thread
 from pragmatic_ddd.ports.metrics import IEventMetrics, PublishPath
 from pragmatic_ddd.ports.outbox import IOutboxStore
 
@@ -24,6 +25,7 @@ class Settling:
         store: Where results go.
         metrics: What is counted.
         path: Who has sent.
+        start: Starts its threads.
         confirmed_token: The claim token of the batch that is being written beside, if any.
         left: What could not be written yet.
     """
@@ -31,6 +33,7 @@ class Settling:
     store: IOutboxStore
     metrics: IEventMetrics
     path: PublishPath
+    start: StartThread = attrs.field(default=start_thread)
     confirmed_token: str | None = attrs.field(default=None, init=False)
     left: Settlement = attrs.field(factory=Settlement, init=False)
     _thread: threading.Thread | None = attrs.field(default=None, init=False)
@@ -55,18 +58,14 @@ class Settling:
             return
         self._write_left_before(outcome)
         token = outcome.sent[0].claimed.claim_token
-        thread = threading.Thread(
-            target=self._write_quietly, args=[outcome], name="outbox-settle", daemon=True
-        )
         try:
-            thread.start()
+            self._thread = self.start("outbox-settle", lambda: self._write_quietly(outcome))
         except RuntimeError:  # no more threads to be had
             self._write(outcome)
             return
         except BaseException:  # Ctrl-C: it may have begun, and rather twice than not at all
             self.left.add(outcome)
             raise
-        self._thread = thread
         self.confirmed_token = token
 
     def finish(self) -> None:
@@ -107,6 +106,8 @@ class Settling:
     def _write_quietly(self, outcome: Settlement) -> None:
         try:
             outcome.write(self.store, self.metrics, self.path)
-        except Exception as error:  # noqa: BLE001  # the thread's outermost frame
-            _logger.debug("results are written once more: %s", error)
+        except BaseException as error:  # the thread's outermost frame
             self.left = outcome
+            if not isinstance(error, Exception):
+                raise
+            _logger.debug("results are written once more: %s", error)
