@@ -58,6 +58,7 @@ TROUBLES: dict[str, Choice] = {
     "script_all": (3, _one_of(_FATES)),
     "stall": (3, _one_of(_PLACES, range(1, 7), (2, 3, 4, TO_THE_END))),
     "poison": (2, _one_of(AGGREGATES, _PLACES, (Fate.REFUSED, Fate.BROKEN))),
+    "crowd": (2, _one_of(_PLACES, AGGREGATES, [Fate.CONFIRMED, *_FATES])),
     "kill_again": (1, _one_of(_PLACES, ("before send", "after send"))),
     "outage": (2, st.just(())),
     "step_back": (1, _one_of(_STEPS_BACK)),

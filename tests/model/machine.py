@@ -116,6 +116,15 @@ class OutboxMachine(RuleBasedStateMachine):
             self.clock.advance(CONFIG.backoff_cap)
             self.relay(place, TO_THE_END)
 
+    def crowd(self, place: int, aggregate: str, fate: Fate) -> None:
+        """Let a relay find more than one batch takes, some of which may fail."""
+        if not self.processes[place].is_closing:
+            self.shut_down(place, TO_THE_END)
+        for _ in range(2):  # without an eager publisher nobody owns them
+            self.change([(name, True) for name in AGGREGATES], place, True, False, TO_THE_END)
+        self.world.broker.script(aggregate, fate)
+        self.relay(place, TO_THE_END)
+
     def kill_again(self, place: int, point: str) -> None:
         """Kill a process at each send, until no try is left."""
         for _ in range(CONFIG.max_attempts + 1):

@@ -183,6 +183,10 @@ class Process:
         for holdings in (self.eager_holdings, self.relay_holdings):
             self.world.holdings.remove(holdings)
 
+    def successor(self) -> "Process":
+        """Return a new process of the same kind."""
+        return Process(self.name, self.world, settles_beside=self.settles_beside)
+
     def forgotten(self) -> list[str]:
         """Return what it still holds although it has nothing more to do."""
         left: list[str] = []
@@ -211,10 +215,12 @@ class Process:
 
     def _round(self) -> None:
         try:
-            if self.settles_beside:
-                self.relay._rounds.next()
-            else:
+            if not self.settles_beside:
                 self.relay.run_once()
+                return
+            # The second claims while the results of the first are being written.
+            for _ in range(2):
+                self.relay._rounds.next()
         except OutboxStoreError:
             return  # the next round goes on
 
