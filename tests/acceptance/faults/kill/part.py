@@ -24,7 +24,8 @@ RunT = TypeVar("RunT", KillRun, StaleRun)
 _SIDE_BY_SIDE = 5
 _KILLS = 20
 _PAUSES = 5
-_TRIES = 8
+# A pause is taken again where another thread keeps rows locked just then: likely at some points.
+_TRIES = 40
 
 # Where a process owns rows, and stands outside of any transaction.
 _PAUSE_POINTS = frozenset(
