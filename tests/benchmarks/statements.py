@@ -11,7 +11,8 @@ from unittest.mock import patch
 
 from pymysql.connections import Connection
 
-from pragmatic_ddd.application.outbox.relay import OutboxRelay, RelayRound
+from pragmatic_ddd.application.outbox.relay import OutboxRelay
+from pragmatic_ddd.application.outbox.relay_round import RelayRound
 from pragmatic_ddd.errors import EventPublishError, EventRejectedError
 from pragmatic_ddd.ports import OutboxMessage, Receipt
 from tests.adapters.sqlalchemy.statements import statements_of
