@@ -37,8 +37,9 @@ _logger = logging.getLogger(__name__)
 # A claim that has got nothing, but has put a straggler in its place or buried a row, looks again.
 _ROUNDS = 3
 
-# No row has this token, so that it may be compared with any.
-_NOBODY = ""
+# No row has this token, so that it may be compared with any. Not empty: MariaDB may be set to take
+# an empty text for NULL, which every row without an owner has.
+_NOBODY = "nobody"
 
 
 @attrs.frozen

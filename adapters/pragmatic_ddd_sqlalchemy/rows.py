@@ -71,6 +71,8 @@ def as_json(value: object) -> str:
 
 def batches(values: Sequence[object]) -> Iterator[str]:
     """Yield values as parameters, nearly always one, each of a size that every server takes."""
+    if not values:
+        return
     text = as_json(values)
     if len(text) <= _LONGEST_BATCH or len(values) == 1:
         yield text

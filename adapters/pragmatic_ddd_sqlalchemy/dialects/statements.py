@@ -157,7 +157,7 @@ class IOutboxDialect(Protocol):
         """Mark those locked rows that could overtake none: PROCESSING, with a new owner.
 
         Must be a later statement than the one that has locked them, with a snapshot of its own.
-        Rows with the confirmed token count as SENT; without one it is empty.
+        Rows with the confirmed token count as SENT; without one it is a text that is no token.
 
         Returns:
             ``CLAIMED_COLUMNS`` of the marked rows, as they are now.

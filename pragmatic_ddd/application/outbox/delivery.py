@@ -58,11 +58,6 @@ class LaneDelivery:
     metrics: IEventMetrics
     path: PublishPath
     monotonic: Callable[[], float] = time.monotonic
-    _longest_call: float = attrs.field(init=False)
-
-    @_longest_call.default
-    def _longest_call_in_seconds(self) -> float:
-        return self.publisher.longest_call.total_seconds()
 
     def deliver(self, lane: Sequence[ClaimedMessage], *, stopped: Callable[[], bool]) -> Settlement:
         """Send the messages of one aggregate in order and return what became of each.
@@ -163,7 +158,8 @@ class LaneDelivery:
         )
 
     def _is_in_lease(self, claimed: ClaimedMessage) -> bool:
-        return self.monotonic() + self._longest_call < claimed.deadline
+        longest_call = self.publisher.longest_call.total_seconds()
+        return self.monotonic() + longest_call < claimed.deadline
 
     def _send(self, claimed: ClaimedMessage, outcome: Settlement) -> bool:
         """Send one message, note what became of it, and return whether it was confirmed."""

@@ -202,7 +202,7 @@ def _claim_plan(database: OutboxDatabase, limit: int) -> dict[str, Any]:
     text = outbox_dialect(database.table, database.engine.dialect).statements.lock_due.text
     with database.engine.connect() as connection:
         explain = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {text}")
-        found = connection.execute(explain, {"limit": limit}).scalar_one()
+        found = connection.execute(explain, {"limit": limit, "confirmed": ""}).scalar_one()
         connection.rollback()
     (plan,) = found if isinstance(found, list) else json.loads(found)
     top: dict[str, Any] = plan["Plan"]

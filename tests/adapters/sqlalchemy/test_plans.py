@@ -35,7 +35,7 @@ _A_WEEK = dt.timedelta(days=7)
 _CLAIM = {"lock_due": {"due", "hindered"}, "lock_ended": {"ended"}, "mark_sent": {PRIMARY}}
 _INTENDED = {
     "postgresql": _CLAIM
-    | {"insert": {"unsent"}, "take": {"unsent", PRIMARY}, "lock_newcomers": {"due"}},
+    | {"insert_one": {"unsent"}, "take": {"unsent", PRIMARY}, "lock_newcomers": {"due"}},
     "mariadb": _CLAIM
     | {
         "reserve_mariadb": {"unsent"},

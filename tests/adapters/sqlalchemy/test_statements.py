@@ -52,7 +52,7 @@ def _check_counts(database: OutboxDatabase, *, insert: int, claim: int, begin: i
                 reservation=a_reservation(),
             )
         assert len(seen) == insert
-        texts.setdefault("store", set()).add(tuple(seen))
+        texts.setdefault("store" if size > 1 else "store one", set()).add(tuple(seen))
 
         store.release([each.claim for each in stored if each.claim is not None])
         with statements_of(database.engine) as seen:
