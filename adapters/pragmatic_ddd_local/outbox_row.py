@@ -57,6 +57,16 @@ class OutboxRow:
         """Whether it hides its successors from every claim: owned, to be retried, or FAILED."""
         return self.is_unsent and not self.is_free
 
+    @property
+    def has_owner(self) -> bool:
+        """Whether somebody owns it; if it is due as well, its lease has lapsed."""
+        return self.claim_token is not None
+
+    @property
+    def is_suspect(self) -> bool:
+        """Whether it may have killed its owner: it was tried before it was owned."""
+        return self.has_owner and self.attempts > 0
+
     def belongs_to(self, claim_token: str) -> bool:
         """Tell whether the holder of that token may settle it."""
         return self.is_open and self.claim_token == claim_token

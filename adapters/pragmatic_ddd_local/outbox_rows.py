@@ -77,8 +77,8 @@ class OutboxRows:
         """Return those of the wanted rows that can overtake none, at most ``limit``.
 
         A row is taken only right after all older unsent rows of its aggregate, none of which
-        hides it. A row whose lease has lapsed is taken alone. Rows with the confirmed token count
-        as SENT.
+        hides it. Rows whose lease has lapsed come apart from others, and alone from the second
+        time on. Rows with the confirmed token count as SENT.
         """
         taken: list[OutboxRow] = []
         places = _Places(self._unsent, confirmed_token)
@@ -86,10 +86,11 @@ class OutboxRows:
         for row in wanted:
             if not self._is_next(row, places):
                 passed_over.add(row)
-            elif row.claim_token is None:
+            elif row.is_suspect:
+                if not taken:
+                    return [row]
+            elif not taken or row.has_owner == taken[0].has_owner:
                 self._take_with_successors(row, passed_over, places, taken)
-            elif not taken:
-                return [row]
             if len(taken) >= limit:
                 return taken[:limit]
         return taken
@@ -105,8 +106,7 @@ class OutboxRows:
         lane = self._unsent[row.message.aggregate]
         for each in lane[places.next_of(row.message.aggregate) :]:
             was_met = each is row or each in passed_over
-            has_lapsed = each.claim_token is not None  # it comes alone
-            if not was_met or has_lapsed or not self._is_next(each, places):
+            if not was_met or each.has_owner != row.has_owner or not self._is_next(each, places):
                 break
             taken.append(each)
             places.advance(row.message.aggregate)

@@ -52,9 +52,10 @@ class Claiming:
     def claim_pending(
         self, batch_size: int, lease_seconds: float, confirmed_token: str | None
     ) -> list[ClaimedMessage]:
-        """Take due rows, the first due first; one whose owner let its lease lapse comes alone.
+        """Take due rows, the first due first.
 
-        Rows with the confirmed token count as SENT: their marks are under way.
+        Rows whose owner let the lease lapse come apart from others, and alone from the second
+        time on. Rows with the confirmed token count as SENT: their marks are under way.
         """
         confirmed = confirmed_token or _NOBODY
 
@@ -62,7 +63,7 @@ class Claiming:
             started = time.monotonic()
             parameters = {"limit": batch_size, "confirmed": confirmed}
             rows = _lock(connection, self.dialect.statements.lock_due, parameters)
-            locked = Locked.of(_alone_if_lapsed(rows))
+            locked = Locked.of(_of_one_kind(rows))
             taken, buried = self._take(connection, locked, started, lease_seconds, confirmed)
             moved = buried
             if len(taken) < len(locked.rows):
@@ -106,8 +107,7 @@ class Claiming:
             lease_seconds=lease_seconds,
             confirmed_token=confirmed,
         )
-        # A row that has lapsed is alone.
-        taken_over = any(row.lapsed for row in locked.rows)
+        taken_over = any(row.lapsed for row in locked.rows)  # or none of them
         deadline = started + lease_seconds
         taken: list[ClaimedMessage] = []
         unreadable: dict[int, ValueError] = {}
@@ -182,13 +182,23 @@ def _lock(
     connection: sa.Connection, statement: Sql, parameters: dict[str, object]
 ) -> list[LockedRow]:
     rows = statement.execute(connection, parameters).all()
-    return [LockedRow._make((*row[:5], row[5:])) for row in rows]
+    return [LockedRow._make((*row[:6], row[6:])) for row in rows]
 
 
-def _alone_if_lapsed(rows: Sequence[LockedRow]) -> Sequence[LockedRow]:
-    if rows and rows[0].lapsed:
+def _of_one_kind(rows: Sequence[LockedRow]) -> Sequence[LockedRow]:
+    """Return the first row, and those that may be sent with it.
+
+    A message that kills its process brings down whatever is in the same batch. The first lapse
+    may have any reason, and is as a rule of many rows at once: they come back together. From the
+    second on each is a suspect, and comes alone.
+    """
+    if rows and _is_suspect(rows[0]):
         return rows[:1]
-    return [row for row in rows if not row.lapsed]
+    return [row for row in rows if row.lapsed == rows[0].lapsed and not _is_suspect(row)]
+
+
+def _is_suspect(row: LockedRow) -> bool:
+    return row.lapsed and row.tried
 
 
 _id = itemgetter(0)

@@ -75,8 +75,9 @@ class IOutboxStore(Protocol):
         """Take due messages, oldest due first, without breaking the order of any aggregate.
 
         No message is ever held by two callers. One is not taken while an older unsent
-        one of its aggregate is anything but taken by the same call. A message whose former
-        holder let its lease lapse counts an attempt, and comes alone.
+        one of its aggregate is anything but taken by the same call. Messages whose
+        former holder let the lease lapse count an attempt and come apart from others; one that had
+        attempts before comes alone, because it may be what kills its holders.
 
         Args:
             batch_size: Most messages to take, at least 1.

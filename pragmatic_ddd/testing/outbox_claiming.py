@@ -238,22 +238,43 @@ class ClaimingContract(OutboxStoreBinding):
 
         assert len(store.claim([stored.id, stored.id], lease=A_MINUTE)) == 1
 
-    def test_a_lapsed_lease_counts_an_attempt_and_comes_alone(self, store: IOutboxStore) -> None:
+    def test_lapsed_leases_count_an_attempt_and_come_together(self, store: IOutboxStore) -> None:
         store.store([a_message("m1", of="1"), a_message("m2", of="2")])
         claim_all(store)
         self.pass_time(store, A_MINUTE)
         store.store([a_message("m3", of="3")])
 
-        batches = [claim_all(store) for _ in range(4)]
+        lapsed, new, none = [claim_all(store) for _ in range(3)]
 
-        assert sorted(message_ids(batches[0]) + message_ids(batches[1])) == ["m1", "m2"]
-        assert [(each.taken_over, each.attempts) for each in batches[0] + batches[1]] == [
-            (True, 1),
-            (True, 1),
-        ]
-        assert message_ids(batches[2]) == ["m3"]
-        assert (batches[2][0].taken_over, batches[2][0].attempts) == (False, 0)
-        assert batches[3] == []
+        assert message_ids(lapsed) == ["m1", "m2"]
+        assert [(each.taken_over, each.attempts) for each in lapsed] == [(True, 1), (True, 1)]
+        assert message_ids(new) == ["m3"]
+        assert (new[0].taken_over, new[0].attempts) == (False, 0)
+        assert none == []
+
+    def test_what_lapses_again_comes_alone(self, store: IOutboxStore) -> None:
+        store.store([a_message(f"m{number}", of=str(number)) for number in range(3)])
+        for _ in range(2):
+            claim_all(store)
+            self.pass_time(store, A_MINUTE)
+        store.store([a_message("m3", of="3")])
+
+        batches = [claim_all(store) for _ in range(5)]
+
+        assert sorted(message_ids(batches[0] + batches[1] + batches[2])) == ["m0", "m1", "m2"]
+        assert [[each.attempts for each in batch] for batch in batches[:3]] == [[2], [2], [2]]
+        assert message_ids(batches[3]) == ["m3"]
+        assert batches[4] == []
+
+    def test_what_has_failed_before_it_lapses_comes_alone(self, store: IOutboxStore) -> None:
+        store.store([a_message(f"m{number}", of=str(number)) for number in range(3)])
+        store.retry_later(failed(claim_all(store)[1], retry_in=dt.timedelta()))
+        claim_all(store)
+        self.pass_time(store, A_MINUTE)
+
+        batches = [claim_all(store) for _ in range(3)]
+
+        assert sorted(message_ids(batch) for batch in batches) == [[], ["m0", "m2"], ["m1"]]
 
     def test_a_lapsed_message_goes_before_its_successors(self, store: IOutboxStore) -> None:
         store.store([a_message(f"m{number}") for number in range(4)])

@@ -82,8 +82,10 @@ class WatchedStore(IOutboxStore):
                 self._check_nothing_was_due(
                     [row for row in before if not row.belongs_to(confirmed_token)]
                 )
-            if any(one.taken_over for one in claimed) and len(claimed) > 1:
-                self.history.breaks("a message was taken over, and did not come alone")
+            if len({one.taken_over for one in claimed}) > 1:
+                self.history.breaks("a message that was taken over came with others")
+            if any(one.taken_over and one.attempts > 1 for one in claimed) and len(claimed) > 1:
+                self.history.breaks("a message lapsed twice, and did not come alone")
             return claimed
 
         claimed = self._call("claim_pending", claim)

@@ -16,6 +16,7 @@ class LockedRow(NamedTuple):
         aggregate_type: With ``aggregate_id``, whose.
         due_at: When it was due, as the database has said it.
         lapsed: Whether its owner has let its lease end.
+        tried: Whether an attempt of it has been counted before.
         claimed: ``CLAIMED_COLUMNS``, where the marking statement cannot return them.
     """
 
@@ -24,6 +25,7 @@ class LockedRow(NamedTuple):
     aggregate_id: str
     due_at: Any
     lapsed: bool
+    tried: bool
     claimed: Row
 
 
@@ -63,7 +65,7 @@ class Locked:
         tops: list[int] = []
         due: list[Any] = []
         places: list[int] = []
-        for row_id, kind, key, due_at, _, _ in rows:
+        for row_id, kind, key, due_at, *_ in rows:
             place = place_of.setdefault((kind, key), len(tops))
             if place == len(tops):
                 tops.append(row_id)

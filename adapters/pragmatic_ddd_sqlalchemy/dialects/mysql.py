@@ -96,7 +96,7 @@ _STATEMENTS = Statements(
     lock_due="""
 SELECT o.id, o.aggregate_type, o.aggregate_id, o.due_at,
     o.status = 'PROCESSING' OR o.claim_token IS NOT NULL AS lapsed,
-    {claimed_columns}
+    o.attempts > 0 AS tried, {claimed_columns}
 FROM {outbox} AS o FORCE INDEX ({due})
 WHERE o.due_sort <= UTC_TIMESTAMP(6) AND NOT o.claim_token <=> :confirmed
     AND COALESCE((
@@ -109,7 +109,8 @@ ORDER BY o.due_sort, o.id LIMIT :limit
 FOR UPDATE SKIP LOCKED
 """,
     lock_ids="""
-SELECT o.id, o.aggregate_type, o.aggregate_id, o.due_at, 0 AS lapsed, {claimed_columns}
+SELECT o.id, o.aggregate_type, o.aggregate_id, o.due_at, 0 AS lapsed, 0 AS tried,
+    {claimed_columns}
 FROM {ids} {by_id}
 WHERE {waits}
 FOR UPDATE SKIP LOCKED

@@ -154,7 +154,7 @@ WITH hindered AS MATERIALIZED (
     LIMIT 10000
 )
 SELECT o.id, o.aggregate_type, o.aggregate_id, o.due_at,
-    o.status = 'PROCESSING' OR o.claim_token IS NOT NULL AS lapsed
+    o.status = 'PROCESSING' OR o.claim_token IS NOT NULL AS lapsed, o.attempts > 0 AS tried
 FROM {outbox} AS o
 WHERE o.status IN ('PENDING', 'PROCESSING') AND o.due_at <= (SELECT clock_timestamp())
     AND o.claim_token IS DISTINCT FROM CAST(:confirmed AS text)
@@ -171,7 +171,7 @@ ORDER BY o.due_at, o.id LIMIT :limit
 FOR UPDATE OF o SKIP LOCKED
 """,
     lock_ids="""
-SELECT o.id, o.aggregate_type, o.aggregate_id, o.due_at, false AS lapsed
+SELECT o.id, o.aggregate_type, o.aggregate_id, o.due_at, false AS lapsed, false AS tried
 FROM {outbox} AS o
 WHERE o.id = ANY (ARRAY({ids})) AND {waits}
 ORDER BY o.id

@@ -132,7 +132,7 @@ WHERE o.id IN (
 _STATEMENTS = Statements(
     lock_due="""
 SELECT o.id, o.aggregate_type, o.aggregate_id, o.due_at,
-    o.status = 'PROCESSING' OR o.claim_token IS NOT NULL AS lapsed
+    o.status = 'PROCESSING' OR o.claim_token IS NOT NULL AS lapsed, o.attempts > 0 AS tried
 FROM {outbox} AS o
 WHERE o.status IN ('PENDING', 'PROCESSING') AND o.due_at <= {now}
     AND o.claim_token IS NOT :confirmed
@@ -147,7 +147,7 @@ WHERE o.status IN ('PENDING', 'PROCESSING') AND o.due_at <= {now}
 ORDER BY o.due_at, o.id LIMIT :limit
 """,
     lock_ids="""
-SELECT o.id, o.aggregate_type, o.aggregate_id, o.due_at, 0 AS lapsed
+SELECT o.id, o.aggregate_type, o.aggregate_id, o.due_at, 0 AS lapsed, 0 AS tried
 FROM {outbox} AS o WHERE o.id IN ({ids}) AND {waits}
 ORDER BY o.id
 """,

@@ -243,7 +243,7 @@ class OutboxRelay:
     def _pause_after(self, done: RelayRound) -> dt.timedelta:
         if done.claimed and not self.health.is_away:
             # More may be due even if the batch was not full: a claim leaves out what it cannot
-            # yet prove to be in order, and a row that was taken over comes alone.
+            # yet prove to be in order, and rows that were taken over come apart.
             return _NOTHING
         pause = self.config.poll_interval
         probe_in = self.health.probe_in

@@ -136,7 +136,7 @@ def test_a_full_batch_says_so(relay: OutboxRelay, store: WatchedStore) -> None:
     assert not relay.run_once().full
 
 
-def test_a_row_that_was_taken_over_comes_alone_and_more_is_probably_due(
+def test_rows_that_were_taken_over_come_apart_and_more_is_probably_due(
     relay: OutboxRelay, store: WatchedStore, clock: SettableClock, publisher: ScriptedPublisher
 ) -> None:
     store_owned(store, a_message("lapsed", of="1"))
