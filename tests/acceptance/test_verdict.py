@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -134,11 +135,16 @@ def test_a_copy_is_excused_when_the_first_sender_died_and_its_lease_is_over() ->
     assert unexcused([first, second], notes, killed=[ANOTHER]) == [second]
 
 
-def a_recovery(*unsent: UnsentRow, **replayed_at: float) -> float:
+def a_recovery(*unsent: UnsentRow, notes: Sequence[Note] = (), **replayed_at: float) -> float:
     """Of rows whose process died at 10, under leases of a second."""
     arrived = [a_copy(row.message_id, of=row.aggregate_id, at=15.0) for row in unsent]
     return longest_recovery(
-        unsent, arrived, ready_at=10.0, leases_over_at=11.0, replayed_at=replayed_at
+        unsent,
+        arrived,
+        ready_at=10.0,
+        leases_over_at=11.0,
+        replayed_at=replayed_at,
+        notes=notes,
     )
 
 
@@ -155,6 +161,19 @@ def test_what_is_dead_in_another_aggregate_delays_no_recovery() -> None:
     row = UnsentRow("e1", "a", 9.0, is_owned=False)
 
     assert (a_recovery(row, a=14.0), a_recovery(row, b=14.0)) == (1.0, 5.0)
+
+
+def test_a_refusal_ends_a_recovery_and_delays_those_behind_it() -> None:
+    refused, behind, other = (
+        UnsentRow(name, of, 9.0, is_owned=False)
+        for name, of in (("e1", "a"), ("e2", "a"), ("e3", "b"))
+    )
+    notes = [a_note("refused", "e1", at=at) for at in (9.5, 11.0, 12.0)]
+
+    assert a_recovery(refused, notes=notes) == 1.0
+    assert a_recovery(refused, behind, notes=notes) == 1.0, "e1 came at 15, and e2 as soon"
+    assert a_recovery(refused, other, notes=notes) == 5.0
+    assert a_recovery(refused, notes=notes[:1]) == 5.0, "it was before the end"
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from pragmatic_ddd.application.outbox import settlement
 from tests.acceptance.faults.broker.journal import Copy, copies
 from tests.acceptance.faults.broker.server import Conduct
 from tests.acceptance.faults.crew import Crew
+from tests.acceptance.faults.diary import Note
 from tests.acceptance.faults.kill.failpoint import RELAY
 from tests.acceptance.faults.kill.play import (
     LEASE,
@@ -83,6 +84,7 @@ def _kill(task: Task, play: Play) -> KillRun:
         ready_at=ready_at,
         leases_over_at=leases_over_at,
         replayed_at=play.rows.replayed_at,
+        notes=play.stage.diary.read(),
     )
     return KillRun(
         task=task,
@@ -99,8 +101,12 @@ def longest_recovery(
     ready_at: float,
     leases_over_at: float,
     replayed_at: Mapping[str, float],
+    notes: Sequence[Note],
 ) -> float:
-    """Return the longest time from when a row could be had until its last copy arrived.
+    """Return the longest time from when a row could be had until it was with the broker.
+
+    That is when its last copy arrived, or when the broker refused it: the wait for another try is
+    no part of the recovery, for the row itself and for those behind it.
 
     It could be had when its process had died (and the relay was there again), its lease and
     those of its elders were over, and the operator had replayed what was dead of its aggregate.
@@ -111,19 +117,28 @@ def longest_recovery(
         ready_at: When somebody could take them, in seconds of the wall clock, as all times.
         leases_over_at: When the last lease was over that could be: a later due time is no excuse.
         replayed_at: When dead letters were replayed, by aggregate.
+        notes: All of them.
     """
+    refused = [
+        (note.at, event_id)
+        for note in notes
+        if note.what == "refused"
+        for event_id in note.event_ids
+    ]
     last_copy = {copy.event_id: copy.at for copy in arrived}
     free_at: dict[str, float] = {}
     longest = 0.0
     for row in unsent:
-        free_at[row.aggregate_id] = max(
+        free = max(
             min(row.due_at, leases_over_at),
             ready_at,
             replayed_at.get(row.aggregate_id, 0.0),
             free_at.get(row.aggregate_id, 0.0),
         )
-        if row.message_id in last_copy:
-            longest = max(longest, last_copy[row.message_id] - free_at[row.aggregate_id])
+        copied_at = last_copy.get(row.message_id, free)
+        refusals = [at for at, event_id in refused if event_id == row.message_id and at >= free]
+        longest = max(longest, min([copied_at, *refusals]) - free)
+        free_at[row.aggregate_id] = copied_at if refusals else free
     return longest
 
 
