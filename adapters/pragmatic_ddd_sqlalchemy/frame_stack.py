@@ -9,7 +9,6 @@ transaction ends the whole stack is gone, so nothing leaks into the next one.
 """
 
 from collections.abc import Iterator
-from weakref import WeakSet
 
 import attrs
 from sqlalchemy import Connection, RootTransaction, Transaction
@@ -46,7 +45,7 @@ class FrameStack:
     pins: dict[State, Pin] = attrs.field(factory=dict)
     unwritten: dict[State, Pin] = attrs.field(factory=dict)
     connection: Connection | None = None
-    checked: "WeakSet[State]" = attrs.field(factory=WeakSet)
+    checked: set[State] = attrs.field(factory=set)
     commits_begun: list[int] = attrs.field(factory=list)
     is_committed: bool = False
     is_touched: bool = False
@@ -62,8 +61,10 @@ class FrameStack:
         """Whether there are events of what it has written, and no outbox rows yet."""
         if self.is_sealed:
             return False
-        has_records = any(frame.records for frame in self.frames)
-        return has_records or any(self.write_of(state) for state, _ in self.pins_with_events())
+        for frame in self.frames:
+            if frame.records:
+                return True
+        return any(self.write_of(state) for state, _ in self.pins_with_events())
 
     @property
     def top(self) -> Frame:

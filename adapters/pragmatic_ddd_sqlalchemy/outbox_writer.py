@@ -22,7 +22,7 @@ from pragmatic_ddd.errors import ForeignEventError, UnitOfWorkError
 from pragmatic_ddd.ports import OutboxMessage, Reservation, StoredMessage
 from pragmatic_ddd_sqlalchemy.frame_stack import FrameStack
 from pragmatic_ddd_sqlalchemy.same_database import commits_each_statement, refuse_other_database
-from pragmatic_ddd_sqlalchemy.session_frames import State
+from pragmatic_ddd_sqlalchemy.session_frames import Pin, State
 from pragmatic_ddd_sqlalchemy.store import SqlAlchemyOutboxStore
 from pragmatic_ddd_sqlalchemy.versioned_writes import touch, version_key, version_of
 
@@ -89,10 +89,10 @@ class OutboxWriter:
             UnitOfWorkError: It could not be done in one transaction, or events raise events
                 without end. Nothing was stored; roll back.
         """
-        self._settle(session, stack)
-        messages = [*self._messages(stack), *stack.top.records]
+        pins = self._settle(session, stack)
+        messages = [*self._messages(stack, pins), *stack.top.records]
         if messages:
-            self._store(session, stack, messages)
+            self._store(session, stack, messages, [state for state, _ in pins])
         stack.is_sealed = True
 
     def finish(self, stack: FrameStack) -> None:
@@ -110,8 +110,12 @@ class OutboxWriter:
         except Exception:  # the transaction has ended, so this is nobody's to handle
             _logger.exception("eager path failed: %d events left to the relay", len(stack.stored))
 
-    def _settle(self, session: Session, stack: FrameStack) -> None:
-        """Flush and build deferred events until nothing new comes of it."""
+    def _settle(self, session: Session, stack: FrameStack) -> list[tuple[State, Pin]]:
+        """Flush and build deferred events until nothing new comes of it.
+
+        Returns:
+            The aggregates whose events are to be stored.
+        """
         for pin in stack.pins.values():
             pin.built.clear()
         for _ in range(_MOST_ROUNDS):
@@ -121,15 +125,18 @@ class OutboxWriter:
                 session.flush()
             finally:
                 stack.is_touched = False
-            built = [pin.build() for _, pin in stack.pins_with_events()]
+            pins = list(stack.pins_with_events())
+            built = [pin.build() for _, pin in pins]
             if not any(built):
-                return
+                return pins
         raise UnitOfWorkError(f"events still raise events after {_MOST_ROUNDS} rounds")
 
-    def _messages(self, stack: FrameStack) -> list[OutboxMessage]:
+    def _messages(
+        self, stack: FrameStack, pins: Iterable[tuple[State, Pin]]
+    ) -> list[OutboxMessage]:
         """Encode, giving each event its place: the version written, and an index in it."""
         places: dict[tuple[str, str, int], tuple[AggregateRoot, list[DomainEvent]]] = {}
-        for state, pin in stack.pins_with_events():
+        for state, pin in pins:
             aggregate = pin.aggregate
             version = version_of(aggregate, state, stack.write_of(state))
             if not version:
@@ -152,8 +159,13 @@ class OutboxWriter:
                 aggregate_type.__qualname__,
             )
 
-    def _store(self, session: Session, stack: FrameStack, messages: list[OutboxMessage]) -> None:
-        states = [state for state, _ in stack.pins_with_events()]
+    def _store(
+        self,
+        session: Session,
+        stack: FrameStack,
+        messages: list[OutboxMessage],
+        states: Sequence[State],
+    ) -> None:
         connection = stack.connection
         if connection is None or not stack.checked.issuperset(states):
             connection = self._connection(session, stack, states)

@@ -29,7 +29,7 @@ def shortened(text: str, length: int) -> str:
 
 def unique(values: Iterable[str]) -> list[str]:
     """Return text without what appears again, and without what no row can hold."""
-    return [value for value in dict.fromkeys(values) if not _is_unkeepable(value)]
+    return [value for value in dict.fromkeys(values) if _is_keepable(value, len(value))]
 
 
 def checked_token(claim_token: str) -> str:
@@ -38,12 +38,17 @@ def checked_token(claim_token: str) -> str:
     Raises:
         RefusedByDatabaseError: It would be cut, or is the same as another one.
     """
-    return _checked_text("claim token", claim_token, LONGEST_TOKEN)
+    if _is_keepable(claim_token, LONGEST_TOKEN):
+        return claim_token
+    raise _refused_text("claim token", claim_token, LONGEST_TOKEN)
 
 
 def checked_key(message: OutboxMessage, key: str) -> str:
     """Return one of a message's keys, if no database changes it or takes it for another one."""
-    return _checked_text(key, getattr(message, key), LONGEST_KEY, _of(message))
+    value: str = getattr(message, key)
+    if _is_keepable(value, LONGEST_KEY):
+        return value
+    raise _refused_text(key, value, LONGEST_KEY, _of(message))
 
 
 def checked_number(message: OutboxMessage, name: str) -> int | None:
@@ -83,18 +88,17 @@ def payload_text(message: OutboxMessage) -> str:
         ) from error
 
 
-def _checked_text(name: str, value: str, longest: int, where: str = "") -> str:
-    if not 1 <= len(value) <= longest or _is_unkeepable(value):
-        raise RefusedByDatabaseError(
-            f"{name} {shortened(value, longest)!r}{where}: 1 to {longest} characters, "
-            "without NUL, half surrogates and a space at the end"
-        )
-    return value
-
-
-def _is_unkeepable(key: str) -> bool:
+def _is_keepable(key: str, longest: int) -> bool:
     # MySQL and MariaDB take "x" and "x " for the same key.
-    return key.endswith(" ") or _UNSTORABLE.search(key) is not None
+    is_fitting = 1 <= len(key) <= longest and key[-1] != " "
+    return is_fitting and (key.isascii() or _UNSTORABLE.search(key) is None) and "\0" not in key
+
+
+def _refused_text(name: str, value: str, longest: int, where: str = "") -> RefusedByDatabaseError:
+    return RefusedByDatabaseError(
+        f"{name} {shortened(value, longest)!r}{where}: 1 to {longest} characters, "
+        "without NUL, half surrogates and a space at the end"
+    )
 
 
 def _is_storable(text: object) -> bool:

@@ -10,18 +10,15 @@ them, nor ``after_rollback``, fires when a session is closed. ``after_transactio
 With savepoints open, ``before_commit`` does not tell which of the transactions is committed.
 """
 
-from typing import cast
-
 import attrs
 from sqlalchemy import Connection, event
-from sqlalchemy.orm import Session, SessionTransaction
+from sqlalchemy.orm import SessionTransaction
 from sqlalchemy.orm.attributes import instance_state
 
 from pragmatic_ddd.domain import AggregateRoot
 from pragmatic_ddd_sqlalchemy.commits_elsewhere import notice_connection, notice_end
 from pragmatic_ddd_sqlalchemy.outbox_session import OutboxSession
 from pragmatic_ddd_sqlalchemy.outbox_writer import OutboxWriter
-from pragmatic_ddd_sqlalchemy.session_work import SessionWork
 from pragmatic_ddd_sqlalchemy.versioned_writes import notice_writes, restore_version
 
 
@@ -53,13 +50,13 @@ class SessionHook:
         event.listen(sessions, "after_commit", _note_commit, insert=True)
         event.listen(sessions, "after_transaction_end", self._end)
 
-    def _before_flush(self, session: Session, _context: object, _instances: object) -> None:
-        stack = _work(session).stack
+    def _before_flush(self, session: OutboxSession, _context: object, _instances: object) -> None:
+        stack = session.outbox_work.stack
         if stack is not None:
             self.writer.before_flush(session, stack)
 
-    def _write(self, session: Session) -> None:
-        stack = _work(session).stack
+    def _write(self, session: OutboxSession) -> None:
+        stack = session.outbox_work.stack
         if stack is None:
             return
         if session.in_nested_transaction():
@@ -69,8 +66,8 @@ class SessionHook:
         else:
             self.writer.write(session, stack)
 
-    def _end(self, session: Session, transaction: SessionTransaction) -> None:
-        work = _work(session)
+    def _end(self, session: OutboxSession, transaction: SessionTransaction) -> None:
+        work = session.outbox_work
         stack = work.end(transaction)
         if stack is None:
             if work.stack is not None and work.stack.take_up_commit():
@@ -82,45 +79,41 @@ class SessionHook:
         self.writer.finish(stack)
 
 
-def _work(session: Session) -> SessionWork:
-    return cast("OutboxSession", session).outbox_work  # it listens to no other class
+def _begin(session: OutboxSession, transaction: SessionTransaction) -> None:
+    session.outbox_work.begin(transaction)
 
 
-def _begin(session: Session, transaction: SessionTransaction) -> None:
-    _work(session).begin(transaction)
-
-
-def _take_up(session: Session, _: SessionTransaction, connection: Connection) -> None:
-    stack = _work(session).stack
+def _take_up(session: OutboxSession, _: SessionTransaction, connection: Connection) -> None:
+    stack = session.outbox_work.stack
     if stack is not None:
         notice_connection(stack, connection)
 
 
-def _note_debt(session: Session, _context: object) -> None:
-    stack = _work(session).stack
+def _note_debt(session: OutboxSession, _context: object) -> None:
+    stack = session.outbox_work.stack
     if stack is not None:
         stack.note_debt()
 
 
-def _watch(session: Session, instance: object) -> None:
+def _watch(session: OutboxSession, instance: object) -> None:
     if isinstance(instance, AggregateRoot):
-        _work(session).observe(session, instance)
+        session.outbox_work.observe(session, instance)
 
 
-def _leave(session: Session, instance: object) -> None:
+def _leave(session: OutboxSession, instance: object) -> None:
     if isinstance(instance, AggregateRoot):
-        _work(session).leave(instance)
+        session.outbox_work.leave(instance)
 
 
-def _become_new(session: Session, instance: object) -> None:
+def _become_new(session: OutboxSession, instance: object) -> None:
     if isinstance(instance, AggregateRoot):
-        work, state = _work(session), instance_state(instance)
+        work, state = session.outbox_work, instance_state(instance)
         work.become_new(instance)
         if state in work.versions_before:
             restore_version(instance, work.versions_before.pop(state))
 
 
-def _note_commit(session: Session) -> None:
-    stack = _work(session).stack
+def _note_commit(session: OutboxSession) -> None:
+    stack = session.outbox_work.stack
     if stack is not None:
         stack.note_commit()

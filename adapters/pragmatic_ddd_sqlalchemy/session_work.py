@@ -115,10 +115,10 @@ class SessionWork:
         if self.stack is not None:
             self.stack.unpin(state)
 
-    def written(self, aggregate: AggregateRoot, write: Write, *, is_new: bool) -> None:
+    def written(self, state: State, write: Write, *, is_new: bool) -> None:
         """Note that the flush has written an aggregate's row under its version check."""
         if self.stack is not None:
-            self.stack.note_write(instance_state(aggregate), write, is_new=is_new)
+            self.stack.note_write(state, write, is_new=is_new)
 
     def record(self, session: Session, message: OutboxMessage) -> None:
         """Have a message stored that no aggregate has raised."""

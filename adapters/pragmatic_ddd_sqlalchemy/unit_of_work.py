@@ -49,10 +49,11 @@ class SqlAlchemyUnitOfWork:
 
     def get(self, aggregate_type: type[AggregateT], aggregate_id: object) -> AggregateT:
         self._check_open()
-        _check_mapped("aggregate_type", aggregate_type)
+        check_class("aggregate_type", aggregate_type, AggregateRoot)
         try:
             found = self.session.get(aggregate_type, aggregate_id)
         except Exception:
+            _check_mapped("aggregate_type", aggregate_type)
             with translated(), lost_races_told():
                 raise
         if found is None:
@@ -127,8 +128,12 @@ class SqlAlchemyUnitsOfWork:
             raise UnitOfWorkError(_NOT_ATTACHED)
 
     def __call__(self) -> SqlAlchemyUnitOfWork:
-        """Return a new unit of work, over a new session."""
-        return SqlAlchemyUnitOfWork(self.sessions())
+        """Return a new unit of work, over a new session.
+
+        What it has loaded can be read after its end: nothing is expired by a commit after which
+        nothing can be loaded.
+        """
+        return SqlAlchemyUnitOfWork(self.sessions(expire_on_commit=False))
 
 
 def _check_mapped(name: str, aggregate_type: type) -> None:

@@ -9,7 +9,13 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from sqlalchemy import Column, Connection, event
-from sqlalchemy.orm import ColumnProperty, Mapper, attributes, object_mapper, object_session
+from sqlalchemy.orm import (
+    ColumnProperty,
+    LoaderCallableStatus,
+    Mapper,
+    attributes,
+    object_session,
+)
 
 from pragmatic_ddd.domain import AggregateRoot
 from pragmatic_ddd.errors import UnitOfWorkError
@@ -85,11 +91,13 @@ def touch(aggregate: AggregateRoot) -> None:
     Raises:
         UnitOfWorkError: The database makes its versions, and there is no column to write.
     """
-    mapper = object_mapper(aggregate)
+    state: State = attributes.instance_state(aggregate)
+    mapper = state.mapper
     key = version_key(mapper)
     if callable(mapper.version_id_generator) and key is not None:
         # The old version goes into the WHERE clause, as with any other change.
-        for version in attributes.get_history(aggregate, key).unchanged:
+        if key not in state.committed_state:
+            version = attributes.get_attribute(aggregate, key)
             attributes.set_attribute(aggregate, key, mapper.version_id_generator(version))
     else:
         key = _touchable_key(mapper)
@@ -118,15 +126,15 @@ def _is_touchable(prop: ColumnProperty[Any], mapper: AnyMapper) -> bool:
     )
 
 
-def _work_of(aggregate: AggregateRoot) -> SessionWork | None:
-    session = object_session(aggregate)
+def _work_of(state: State) -> SessionWork | None:
+    session = state.session
     return session.outbox_work if isinstance(session, OutboxSession) else None
 
 
 def _before_insert(mapper: AnyMapper, _: Connection, aggregate: AggregateRoot) -> None:
-    work, key = _work_of(aggregate), version_key(mapper)
+    state: State = attributes.instance_state(aggregate)
+    work, key = _work_of(state), version_key(mapper)
     if work is not None and key is not None:
-        state: State = attributes.instance_state(aggregate)
         work.versions_before.setdefault(state, state.dict.get(key, _ABSENT))
         if not state.dict.get(key):
             # Else its 0 would be written where it takes the row of one that is just deleted.
@@ -135,38 +143,41 @@ def _before_insert(mapper: AnyMapper, _: Connection, aggregate: AggregateRoot) -
 
 
 def _after_insert(mapper: AnyMapper, connection: Connection, aggregate: AggregateRoot) -> None:
-    work = _work_of(aggregate)
+    state: State = attributes.instance_state(aggregate)
+    work = _work_of(state)
     if work is not None:
-        version = _loaded_version(mapper, aggregate)
-        work.written(aggregate, _write(connection, version, aggregate), is_new=True)
+        version = _loaded_version(mapper, state)
+        work.written(state, _write(connection, version, aggregate), is_new=True)
 
 
 def _before_update(mapper: AnyMapper, _: Connection, aggregate: AggregateRoot) -> None:
-    work = _work_of(aggregate)
+    state: State = attributes.instance_state(aggregate)
+    work = _work_of(state)
     if work is not None:
-        state = attributes.instance_state(aggregate)
-        work.versions_to_update[state] = _committed_version(mapper, aggregate)
+        work.versions_to_update[state] = _committed_version(mapper, state)
 
 
 def _after_update(mapper: AnyMapper, connection: Connection, aggregate: AggregateRoot) -> None:
     """Note the write, if there was one: this is called whenever something looked changed."""
-    work = _work_of(aggregate)
+    state: State = attributes.instance_state(aggregate)
+    work = _work_of(state)
     if work is not None:
-        before = work.versions_to_update.pop(attributes.instance_state(aggregate), None)
-        version = _loaded_version(mapper, aggregate)
+        before = work.versions_to_update.pop(state, None)
+        version = _loaded_version(mapper, state)
         if version != before or (_has_no_counter(mapper) and _has_net_changes(aggregate)):
-            work.written(aggregate, _write(connection, version, aggregate), is_new=False)
+            work.written(state, _write(connection, version, aggregate), is_new=False)
 
 
 def _after_delete(mapper: AnyMapper, connection: Connection, aggregate: AggregateRoot) -> None:
-    work = _work_of(aggregate)
+    state: State = attributes.instance_state(aggregate)
+    work = _work_of(state)
     if work is not None:
-        version = _next(_committed_version(mapper, aggregate))
-        work.written(aggregate, _write(connection, version, aggregate), is_new=False)
+        version = _next(_committed_version(mapper, state))
+        work.written(state, _write(connection, version, aggregate), is_new=False)
 
 
 def _refresh(aggregate: AggregateRoot, _: object, names: Collection[str] | None) -> None:
-    work = _work_of(aggregate)
+    work = _work_of(attributes.instance_state(aggregate))
     if work is not None:
         work.overwritten(aggregate, names)
 
@@ -175,17 +186,22 @@ def _write(connection: Connection, version: object, aggregate: AggregateRoot) ->
     return Write(connection, version, len(aggregate.triggered_events))
 
 
-def _loaded_version(mapper: AnyMapper, aggregate: AggregateRoot) -> object:
+def _loaded_version(mapper: AnyMapper, state: State) -> object:
     """Return the version that the flush wrote; ``None`` while only the database knows it."""
     key = version_key(mapper)
-    return None if key is None else attributes.instance_state(aggregate).dict.get(key)
+    return None if key is None else state.dict.get(key)
 
 
-def _committed_version(mapper: AnyMapper, aggregate: AggregateRoot) -> object:
+def _committed_version(mapper: AnyMapper, state: State) -> object:
     key = version_key(mapper)
     if key is None:
         return None
-    history = attributes.get_history(aggregate, key)
+    if key in state.committed_state:
+        before = state.committed_state[key]
+        return None if before is LoaderCallableStatus.NO_VALUE else before
+    if key in state.dict:
+        return state.dict[key]
+    history = attributes.get_history(state.obj(), key)
     return next(iter(history.deleted or history.unchanged or ()), None)
 
 
