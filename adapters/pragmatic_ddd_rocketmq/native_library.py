@@ -22,6 +22,7 @@ from typing import Any
 import attrs
 
 from pragmatic_ddd_rocketmq.errors import NativeLibraryError
+from pragmatic_ddd_rocketmq.message_functions import MessageFunctions
 
 LIBRARY_VARIABLE = "PRAGMATIC_DDD_ROCKETMQ_LIBRARY"
 LOG_FOLDER_VARIABLE = "ROCKETMQ_CLIENT_LOG_DIR"
@@ -63,6 +64,7 @@ class NativeLibrary:
 
     Attributes:
         functions: Its functions by the names of the C API, declared by the Python package.
+        messages: Those of them that make a message.
         send_orderly: ``SendMessageOrderly``, which the Python package does not declare.
         register_orderly: ``RegisterMessageCallbackOrderly``, without its undefined result.
         version_text: What it says of itself.
@@ -70,6 +72,7 @@ class NativeLibrary:
     """
 
     functions: Any  # ctypes.CDLL: an attribute for every function of the library
+    messages: MessageFunctions
     send_orderly: Callable[..., int] = attrs.field(repr=False)
     register_orderly: Callable[..., None] = attrs.field(repr=False)
     version_text: str
@@ -238,6 +241,7 @@ def _declared(functions: Any, path: str) -> NativeLibrary:  # noqa: ANN401 - cty
     register = ctypes.CFUNCTYPE(None, ctypes.c_void_p, MessageCallback)
     return NativeLibrary(
         functions=functions,
+        messages=MessageFunctions.of(functions),
         send_orderly=send(("SendMessageOrderly", functions)),
         register_orderly=register(("RegisterMessageCallbackOrderly", functions)),
         version_text=_version_text(functions),

@@ -229,18 +229,18 @@ class NativeProducer:
                 self._in_flight -= 1
 
     def _attempt(self, handle: int, message: OutgoingMessage) -> SendReceipt:
-        native = self.library.functions
+        make = self.library.messages
         result = SendResult()
         selection = _Selection(key_hash=java_hash_code(message.sharding_key))
-        native_message = native.CreateMessage(message.topic.encode())
+        native_message = make.create(message.topic.encode())
         try:
-            native.SetByteMessageBody(native_message, message.body, len(message.body))
-            native.SetMessageKeys(native_message, message.key.encode())
-            native.SetMessageTags(native_message, message.tag.encode())
+            make.set_body(native_message, message.body, len(message.body))
+            make.set_keys(native_message, message.key.encode())
+            make.set_tags(native_message, message.tag.encode())
             for name, value in message.encoded_properties:
-                native.SetMessageProperty(native_message, name, value)
+                make.set_property(native_message, name, value)
             if message.delay_level:
-                native.SetDelayTimeLevel(native_message, message.delay_level)
+                make.set_delay_level(native_message, message.delay_level)
             status = self.library.send_orderly(
                 handle,
                 native_message,
@@ -250,7 +250,7 @@ class NativeProducer:
                 ctypes.byref(result),
             )
         finally:
-            native.DestroyMessage(native_message)
+            make.destroy(native_message)
         check_confirmed(
             status=status,
             send_status=result.send_status,
