@@ -208,6 +208,7 @@ def test_the_version_says_whether_a_consumer_can_be_shut_down(
 ) -> None:
     library = native_library.NativeLibrary(
         functions=None,
+        messages=None,  # type: ignore[arg-type]  # it is not called
         send_orderly=lambda: 0,
         register_orderly=lambda: None,
         version_text=text,
