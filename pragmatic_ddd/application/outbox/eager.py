@@ -106,7 +106,7 @@ class EagerOutboxPublisher:
             is full, closing, or the broker is away. Then the rows have no owner, and the relay
             may take them at once.
         """
-        if self.health.is_away and self.health.probe_in > _NOTHING:
+        if self.health.probe_in > _NOTHING:
             return None
         token = secrets.token_hex(16)
         if not self._board.reserve(token, count, self._end_of_grace()):

@@ -19,6 +19,7 @@ from pragmatic_ddd.errors import BrokerUnavailableError, EventUnconfirmedError
 
 _logger = logging.getLogger(__name__)
 
+_NOTHING = dt.timedelta()
 _UNCONFIRMED_IN_A_ROW = 3
 _REMEMBERED_TRIES = 10_000
 _PROBES = Backoff(base=dt.timedelta(seconds=1), cap=dt.timedelta(seconds=30))
@@ -59,12 +60,15 @@ class BrokerHealth:
     @property
     def probe_in(self) -> dt.timedelta:
         """Time until the next probe may be sent; zero when nothing hinders a send."""
-        with self._lock:
-            wait = 0.0 if self._next_probe is None else self._next_probe - self.monotonic()
-        return dt.timedelta(seconds=max(0.0, wait))
+        next_probe = self._next_probe
+        if next_probe is None:
+            return _NOTHING
+        return dt.timedelta(seconds=max(0.0, next_probe - self.monotonic()))
 
     def allowance(self, limit: int) -> int:
         """Return how many messages a batch may have now: none, one probe, a ramp, or ``limit``."""
+        if self._next_probe is None and self._ramp is None:  # as nearly always: no lock for that
+            return limit
         with self._lock:
             if self._next_probe is None:
                 return limit if self._ramp is None else min(self._ramp, limit)

@@ -8,6 +8,7 @@ A lane is in one place at a time, so no two threads ever send for the same aggre
 
 from collections.abc import Iterable, Sequence
 from itertools import islice, takewhile
+from typing import Self
 
 import attrs
 
@@ -40,6 +41,16 @@ class Lane:
     claim_ticket: int | None = None
     _claim_tries: int = 0
     _newest_give_up_at: float = 0.0
+
+    @classmethod
+    def of(cls, stored: StoredMessage, give_up_at: float) -> Self:
+        """Return the lane of an aggregate that had none."""
+        return cls(
+            aggregate=stored.message.aggregate,
+            give_up_at=give_up_at,
+            waiting=[stored],
+            newest_give_up_at=give_up_at,
+        )
 
     @property
     def is_owned(self) -> bool:

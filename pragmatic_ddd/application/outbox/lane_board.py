@@ -266,11 +266,12 @@ class LaneBoard:
     def _put(self, one: StoredMessage, give_up_at: float) -> None:
         aggregate = one.message.aggregate
         lane = self._lanes.get(aggregate)
-        is_idle = lane is None
         if lane is None:
-            lane = self._lanes[aggregate] = Lane(aggregate=aggregate, give_up_at=give_up_at)
+            lane = self._lanes[aggregate] = Lane.of(one, give_up_at)
+            self._place(lane)
+            return
         self._let_go_settled(lane, lane.add(one, give_up_at))
-        if is_idle or (lane.claim_ticket is not None and lane.is_owned):
+        if lane.claim_ticket is not None and lane.is_owned:
             self._place(lane)
 
     def _place(self, lane: Lane) -> None:
