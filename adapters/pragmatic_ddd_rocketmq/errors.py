@@ -8,7 +8,7 @@ The native client gives every refusal and every outage the same text, so that wh
 found before sending, and everything else may be tried again.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from pragmatic_ddd.errors import (
@@ -50,7 +50,12 @@ class NotConfirmedError(Exception):
 
 
 def check_confirmed(
-    *, status: int, send_status: int, has_route: bool, last_error: str, context: str
+    *,
+    status: int,
+    send_status: int,
+    has_route: bool,
+    last_error: str,
+    context: Callable[[], str],
 ) -> None:
     """Raise unless the broker has confirmed a message with SEND_OK.
 
@@ -59,23 +64,24 @@ def check_confirmed(
         send_status: The status within the broker's answer; counts only after success.
         has_route: Whether the client asked for a queue: without a route it never does.
         last_error: The native library's text, which is the same for most causes.
-        context: Where the message was going, for people.
+        context: Asked, after a failure, where the message was going, for people.
 
     Raises:
         NotConfirmedError: Anything but SEND_OK.
     """
     if status == 0 and send_status == _SEND_OK:
         return
+    where = context()
     if status == 0:
         meaning = _SEND_STATUSES.get(send_status, f"unknown send status {send_status}")
-        raise NotConfirmedError(f"{meaning} ({context})")
+        raise NotConfirmedError(f"{meaning} ({where})")
     if has_route:
         raise NotConfirmedError(
-            f"no confirmation ({context}); the broker is busy, down or slow, or refuses the "
+            f"no confirmation ({where}); the broker is busy, down or slow, or refuses the "
             f"topic or the message; the client says: {last_error or status}"
         )
     raise NotConfirmedError(
-        f"no route ({context}): the name server is not reachable or no broker has the topic; "
+        f"no route ({where}): the name server is not reachable or no broker has the topic; "
         f"it was not sent; the client says: {last_error or status}"
     )
 

@@ -256,7 +256,7 @@ class NativeProducer:
             send_status=result.send_status,
             has_route=selection.queues > 0,
             last_error=self.library.last_error() if status else "",
-            context=f"topic {message.topic} at {self.name_servers}",
+            context=lambda: f"topic {message.topic} at {self.name_servers}",
         )
         return SendReceipt(
             message_id=result.message_id.decode(errors="replace"), queue_offset=result.queue_offset

@@ -67,7 +67,7 @@ def test_everything_but_send_ok_is_unconfirmed(changes: dict[str, Any], reason: 
     answer: dict[str, Any] = {"status": 0, "send_status": 0, "has_route": True, "last_error": "msg"}
 
     with pytest.raises(NotConfirmedError, match=reason):
-        check_confirmed(**{**answer, **changes}, context="topic shop-events")
+        check_confirmed(**{**answer, **changes}, context=lambda: "topic shop-events")
 
 
 def test_send_ok_is_confirmed() -> None:
@@ -75,7 +75,11 @@ def test_send_ok_is_confirmed() -> None:
     for status, send_status in itertools.product((0, 1), (0, 1)):
         try:
             check_confirmed(
-                status=status, send_status=send_status, has_route=True, last_error="", context=""
+                status=status,
+                send_status=send_status,
+                has_route=True,
+                last_error="",
+                context=lambda: "",
             )
         except NotConfirmedError:
             unconfirmed.append((status, send_status))
