@@ -103,6 +103,27 @@ class IStoredEventPublisher(Protocol):
         """
 
 
+class IPipelinedEventPublisher(IStoredEventPublisher, Protocol):
+    """One whose client has many messages under way at once; the relay then calls it with many.
+
+    ``longest_call`` bounds ``publish_many`` as well. The eager publisher, whose messages come one
+    by one, goes on to call ``publish_stored``.
+    """
+
+    @abstractmethod
+    def publish_many(self, messages: Sequence[OutboxMessage]) -> Sequence[Receipt | Exception]:
+        """Publish messages of different aggregates; return when each is confirmed or has failed.
+
+        One try each, as with ``publish_stored``. One that fails does not keep the others.
+
+        Args:
+            messages: At least one, and no two of the same aggregate.
+
+        Returns:
+            In their order, for each its receipt, or the error that ``publish_stored`` would raise.
+        """
+
+
 class IEventPublisher(Protocol):
     """Publishes events directly, without an outbox: what is not confirmed may be lost."""
 

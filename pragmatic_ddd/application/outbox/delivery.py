@@ -8,18 +8,10 @@ from collections.abc import Callable, Iterable, Sequence
 
 import attrs
 
-from pragmatic_ddd.application.outbox.health import BrokerHealth
-from pragmatic_ddd.application.outbox.retry import Backoff
+from pragmatic_ddd.application.outbox.answers import Answers, is_of_a_person
 from pragmatic_ddd.application.outbox.settlement import Settlement
-from pragmatic_ddd.errors import EventPublishError, PragmaticError
-from pragmatic_ddd.ports.events import IStoredEventPublisher, Receipt
-from pragmatic_ddd.ports.metrics import IEventMetrics, PublishPath
-from pragmatic_ddd.ports.outbox_message import (
-    ClaimedMessage,
-    Delivered,
-    FailedTry,
-    OutboxMessage,
-)
+from pragmatic_ddd.ports.events import IStoredEventPublisher
+from pragmatic_ddd.ports.outbox_message import ClaimedMessage
 
 _logger = logging.getLogger(__name__)
 
@@ -43,20 +35,12 @@ class LaneDelivery:
 
     Attributes:
         publisher: Where messages go.
-        health: What is known of the broker.
-        backoff: When a failed message is tried again.
-        max_attempts: Counted tries after which a message is dead.
-        metrics: What is counted.
-        path: Who is sending.
+        answers: What becomes of them.
         monotonic: The clock of the deadlines, in seconds.
     """
 
     publisher: IStoredEventPublisher
-    health: BrokerHealth
-    backoff: Backoff
-    max_attempts: int
-    metrics: IEventMetrics
-    path: PublishPath
+    answers: Answers
     monotonic: Callable[[], float] = time.monotonic
 
     def deliver(self, lane: Sequence[ClaimedMessage], *, stopped: Callable[[], bool]) -> Settlement:
@@ -98,12 +82,12 @@ class LaneDelivery:
         # Plain daemon threads: the end of the interpreter would wait for those of an executor.
         threads = []
         for number in range(1, min(self._side_by_side(), len(waiting))):
-            name = f"outbox-{self.path}-send-{number}"
+            name = f"outbox-{self.answers.path}-send-{number}"
             thread = threading.Thread(target=work, name=name, daemon=True)
             try:
                 thread.start()
             except RuntimeError as error:  # no more threads to be had: fewer will do
-                _logger.warning("outbox %s sends with fewer threads: %s", self.path, error)
+                _logger.warning("outbox %s sends with fewer threads: %s", self.answers.path, error)
                 break
             threads.append(thread)
         work()
@@ -116,11 +100,11 @@ class LaneDelivery:
         try:
             said: object = self.publisher.side_by_side
         except Exception:  # what is claimed has to be sent or given back all the same
-            _logger.exception("outbox %s sends one by one: side_by_side failed", self.path)
+            _logger.exception("outbox %s sends one by one: side_by_side failed", self.answers.path)
             return 1
         if isinstance(said, int):
             return said
-        _logger.error("outbox %s sends one by one: side_by_side is %r", self.path, said)
+        _logger.error("outbox %s sends one by one: side_by_side is %r", self.answers.path, said)
         return 1
 
     def _deliver(
@@ -137,10 +121,12 @@ class LaneDelivery:
                 if not is_sent:
                     break
         except Exception as error:  # what breaks its contract must not undo what was sent
-            _logger.exception("outbox %s failed: the rest of the aggregate goes back", self.path)
+            _logger.exception(
+                "outbox %s failed: the rest of the aggregate goes back", self.answers.path
+            )
             tried = outcome.tried(lane)
             if tried < len(lane) and not outcome.has_failed(lane):
-                outcome.failed.append(self._put_off(lane[tried], error))
+                outcome.failed.append(self.answers.put_off(lane[tried], error))
                 tried += 1
         except KeyboardInterrupt as interrupt:  # a person's: what was sent is to be marked first
             outcome.interrupt = interrupt
@@ -148,98 +134,24 @@ class LaneDelivery:
         if tried < len(lane):
             outcome.untried += lane[tried:]
 
-    def _put_off(self, claimed: ClaimedMessage, error: Exception) -> FailedTry:
-        """Have the aggregate wait for a backoff: given back untried, it would be due at once."""
-        return FailedTry(
-            claimed=claimed,
-            error=_text_of(error),
-            counted=False,
-            retry_in=self.backoff.delay(claimed.failures + 1),
-        )
-
     def _is_in_lease(self, claimed: ClaimedMessage) -> bool:
         longest_call = self.publisher.longest_call.total_seconds()
         return self.monotonic() + longest_call < claimed.deadline
 
     def _send(self, claimed: ClaimedMessage, outcome: Settlement) -> bool:
         """Send one message, note what became of it, and return whether it was confirmed."""
-        if claimed.taken_over and claimed.attempts >= self.max_attempts:
-            error = f"its lease ran out in {claimed.attempts} attempts: its process died or hung"
-            outcome.dead.append(FailedTry(claimed=claimed, error=error, counted=False))
-            self.health.give_back_probe()
+        if self.answers.bury_spent(claimed, outcome):
             return False
+        answer: object
         try:
-            receipt = self._publish(claimed.message)
-        except PragmaticError as error:
-            counted = self._note_failure(claimed, error, outcome, final=not error.retryable)
-            self._log_failure(claimed, error, outcome, counted=counted)
-            return False
+            answer = self.publisher.publish_stored(claimed.message)
         except BaseException as error:
             # Code of an adapter or a subscriber that breaks the port's contract, sys.exit()
             # included: it must not take the other aggregates, or a thread, down with it.
-            if isinstance(error, KeyboardInterrupt) and _is_main_thread():
-                raise  # a person's
-            _logger.exception("message %s: unexpected error", claimed.message.message_id)
-            self._note_failure(claimed, error, outcome, final=False)
-            return False
-        outcome.sent.append(Delivered(claimed=claimed, receipt=receipt.text))
-        self.health.confirmed()
-        return True
-
-    def _publish(self, message: OutboxMessage) -> Receipt:
-        """Publish, and refuse to take anything but a receipt for a confirmation."""
-        receipt: object = self.publisher.publish_stored(message)
-        if not isinstance(receipt, Receipt):
-            reason = f"the event manager returned {receipt!r} instead of a receipt"
-            raise EventPublishError(message.message_id, message.event_type, reason)
-        return receipt
-
-    def _note_failure(
-        self, claimed: ClaimedMessage, error: BaseException, outcome: Settlement, *, final: bool
-    ) -> bool:
-        """Note the failure, and return whether it counts as an attempt."""
-        message = claimed.message
-        counted = final or self.health.failed(message.message_id, error)
-        failed = FailedTry(
-            claimed=claimed,
-            error=_text_of(error),
-            counted=counted,
-            retry_in=self.backoff.delay(claimed.failures + 1),
-        )
-        if final or (counted and claimed.attempts + 1 >= self.max_attempts):
-            outcome.dead.append(failed)
-        else:
-            outcome.failed.append(failed)
-        self.metrics.publish_failed(message.event_type, self.path, counted=counted)
-        return counted
-
-    def _log_failure(
-        self, claimed: ClaimedMessage, error: Exception, outcome: Settlement, *, counted: bool
-    ) -> None:
-        """Log what nobody else does: a dead letter is logged as such, an outage once."""
-        is_dead = outcome.dead and outcome.dead[-1].claimed is claimed
-        if is_dead or (self.health.is_away and not counted):
-            return
-        message = claimed.message
-        _logger.warning(
-            "message %s (%s) of %s %s failed%s, %d of %d attempts are used up: %s",
-            message.message_id,
-            message.event_type,
-            message.aggregate_type,
-            message.aggregate_id,
-            "" if counted else " (not counted)",
-            claimed.attempts + counted,
-            self.max_attempts,
-            _text_of(error),
-        )
-
-
-def _text_of(error: BaseException) -> str:
-    """Return kind and text of an error, also of one that cannot say what it is."""
-    try:
-        return f"{type(error).__name__}: {error}"
-    except Exception as another:  # noqa: BLE001  # code of whoever made the error
-        return f"{type(error).__name__}, whose text raises {type(another).__name__}"
+            if is_of_a_person(error):
+                raise
+            answer = error
+        return self.answers.note(claimed, answer, outcome)
 
 
 def _join(thread: threading.Thread, outcome: Settlement) -> None:
@@ -251,7 +163,3 @@ def _join(thread: threading.Thread, outcome: Settlement) -> None:
             if outcome.interrupt is not None:
                 raise  # a person who does not want to wait
             outcome.interrupt = interrupt
-
-
-def _is_main_thread() -> bool:
-    return threading.current_thread() is threading.main_thread()

@@ -23,6 +23,7 @@ from pragmatic_ddd.application.arguments import can_be_called, check_type, imple
 from pragmatic_ddd.application.exiting import call_at_exit
 from pragmatic_ddd.application.forking import reset_in_child
 from pragmatic_ddd.application.metrics import NoMetrics
+from pragmatic_ddd.application.outbox.answers import Answers
 from pragmatic_ddd.application.outbox.config import EagerPoolConfig, OutboxRelayConfig
 from pragmatic_ddd.application.outbox.coordinator import Coordinator
 from pragmatic_ddd.application.outbox.delivery import LaneDelivery
@@ -83,11 +84,13 @@ class EagerOutboxPublisher:
         self.config.check_against(self.publisher.longest_call)
         self._delivery = LaneDelivery(
             publisher=self.publisher,
-            health=self.health,
-            backoff=self.config.backoff,
-            max_attempts=self.config.max_attempts,
-            metrics=self.metrics,
-            path=PublishPath.EAGER,
+            answers=Answers(
+                health=self.health,
+                backoff=self.config.backoff,
+                max_attempts=self.config.max_attempts,
+                metrics=self.metrics,
+                path=PublishPath.EAGER,
+            ),
             monotonic=self.monotonic,
         )
         self._begin_empty()

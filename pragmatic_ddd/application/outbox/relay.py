@@ -22,6 +22,7 @@ from pragmatic_ddd.application.arguments import check_type, implements, of_type
 from pragmatic_ddd.application.exiting import call_at_exit
 from pragmatic_ddd.application.forking import reset_in_child
 from pragmatic_ddd.application.metrics import NoMetrics
+from pragmatic_ddd.application.outbox.answers import Answers
 from pragmatic_ddd.application.outbox.config import OutboxRelayConfig
 from pragmatic_ddd.application.outbox.delivery import LaneDelivery
 from pragmatic_ddd.application.outbox.health import BrokerHealth
@@ -30,6 +31,7 @@ from pragmatic_ddd.application.outbox.relay_round import RelayRound
 from pragmatic_ddd.application.outbox.relay_rounds import RelayRounds
 from pragmatic_ddd.application.outbox.retry import Backoff
 from pragmatic_ddd.application.outbox.settling import Settling
+from pragmatic_ddd.application.outbox.wave_delivery import WaveDelivery, is_pipelined
 from pragmatic_ddd.application.wake_up import WakeUp
 from pragmatic_ddd.errors import PragmaticError
 from pragmatic_ddd.ports.events import IStoredEventPublisher
@@ -71,7 +73,7 @@ class OutboxRelay:
     health: BrokerHealth = attrs.field(factory=BrokerHealth, validator=of_type(BrokerHealth))
     metrics: IEventMetrics = attrs.field(factory=NoMetrics, validator=implements(IEventMetrics))
     monotonic: Callable[[], float] = time.monotonic
-    _delivery: LaneDelivery = attrs.field(init=False)
+    _delivery: LaneDelivery | WaveDelivery = attrs.field(init=False)
     _maintenance: OutboxMaintenance = attrs.field(init=False)
     _calls: WakeUp = attrs.field(init=False)
     _stopping: bool = attrs.field(default=False, init=False)
@@ -83,15 +85,7 @@ class OutboxRelay:
 
     def __attrs_post_init__(self) -> None:
         self.config.check_against(self.publisher.longest_call)
-        self._delivery = LaneDelivery(
-            publisher=self.publisher,
-            health=self.health,
-            backoff=self.config.backoff,
-            max_attempts=self.config.max_attempts,
-            metrics=self.metrics,
-            path=PublishPath.RELAY,
-            monotonic=self.monotonic,
-        )
+        self._delivery = self._new_delivery()
         self._maintenance = OutboxMaintenance(
             store=self.store,
             metrics=self.metrics,
@@ -115,6 +109,19 @@ class OutboxRelay:
             is_stopping=lambda: self._stopping,
             monotonic=self.monotonic,
         )
+
+    def _new_delivery(self) -> LaneDelivery | WaveDelivery:
+        answers = Answers(
+            health=self.health,
+            backoff=self.config.backoff,
+            max_attempts=self.config.max_attempts,
+            metrics=self.metrics,
+            path=PublishPath.RELAY,
+        )
+        publisher, monotonic = self.publisher, self.monotonic
+        if is_pipelined(publisher):
+            return WaveDelivery(publisher=publisher, answers=answers, monotonic=monotonic)
+        return LaneDelivery(publisher=publisher, answers=answers, monotonic=monotonic)
 
     def run_once(self) -> RelayRound:
         """Do one round: one batch, in a number of statements that does not depend on its size.

@@ -17,6 +17,7 @@ from pragmatic_ddd.application.outbox.health import BrokerHealth
 from pragmatic_ddd.application.outbox.relay_round import RelayRound
 from pragmatic_ddd.application.outbox.settlement import Settlement
 from pragmatic_ddd.application.outbox.settling import Settling
+from pragmatic_ddd.application.outbox.wave_delivery import WaveDelivery
 from pragmatic_ddd.ports.outbox import IOutboxStore
 from pragmatic_ddd.ports.outbox_message import ClaimedMessage
 
@@ -39,7 +40,7 @@ class RelayRounds:
     """
 
     store: IOutboxStore
-    delivery: LaneDelivery
+    delivery: LaneDelivery | WaveDelivery
     settling: Settling
     health: BrokerHealth
     config: OutboxRelayConfig

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from pragmatic_ddd.application.outbox import BrokerHealth
+from pragmatic_ddd.application.outbox.answers import Answers
 from pragmatic_ddd.application.outbox.delivery import LaneDelivery, lanes
 from pragmatic_ddd.application.outbox.retry import Backoff
 from pragmatic_ddd.application.outbox.settlement import Settlement
@@ -40,11 +41,13 @@ def metrics() -> CountingMetrics:
 def delivery(publisher: ScriptedPublisher, metrics: CountingMetrics) -> LaneDelivery:
     return LaneDelivery(
         publisher=publisher,
-        health=BrokerHealth(),
-        backoff=Backoff(base=seconds(1), cap=seconds(60)),
-        max_attempts=10,
-        metrics=metrics,
-        path=PublishPath.RELAY,
+        answers=Answers(
+            health=BrokerHealth(),
+            backoff=Backoff(base=seconds(1), cap=seconds(60)),
+            max_attempts=10,
+            metrics=metrics,
+            path=PublishPath.RELAY,
+        ),
         monotonic=lambda: 100.0,
     )
 

@@ -7,6 +7,7 @@ import attrs
 import pytest
 
 from pragmatic_ddd.application.outbox import BrokerHealth
+from pragmatic_ddd.application.outbox.answers import Answers
 from pragmatic_ddd.application.outbox.delivery import LaneDelivery
 from pragmatic_ddd.application.outbox.retry import Backoff
 from pragmatic_ddd.ports import OutboxMessage, PublishPath, Receipt
@@ -35,11 +36,13 @@ def test_what_was_claimed_is_sent_all_the_same(
 ) -> None:
     delivery = LaneDelivery(
         publisher=OddPublisher(said),
-        health=BrokerHealth(),
-        backoff=Backoff(base=seconds(1), cap=seconds(60)),
-        max_attempts=10,
-        metrics=CountingMetrics(),
-        path=PublishPath.EAGER,
+        answers=Answers(
+            health=BrokerHealth(),
+            backoff=Backoff(base=seconds(1), cap=seconds(60)),
+            max_attempts=10,
+            metrics=CountingMetrics(),
+            path=PublishPath.EAGER,
+        ),
         monotonic=lambda: 100.0,
     )
     claims = [a_claim(number, of=str(number)) for number in (1, 2, 3)]
