@@ -28,7 +28,7 @@ from pragmatic_ddd_sqlalchemy.dialects import IOutboxDialect
 from pragmatic_ddd_sqlalchemy.dialects.locked import Locked, LockedRow, aggregates_json
 from pragmatic_ddd_sqlalchemy.dialects.sql import Sql
 from pragmatic_ddd_sqlalchemy.own_transactions import OwnTransactions
-from pragmatic_ddd_sqlalchemy.row_limits import shortened
+from pragmatic_ddd_sqlalchemy.row_limits import NOBODY, shortened
 from pragmatic_ddd_sqlalchemy.rows import as_json, claimed_of
 from pragmatic_ddd_sqlalchemy.table import LONGEST_ERROR
 
@@ -36,10 +36,6 @@ _logger = logging.getLogger(__name__)
 
 # A claim that has got nothing, but has put a straggler in its place or buried a row, looks again.
 _ROUNDS = 3
-
-# No row has this token, so that it may be compared with any. Not empty: MariaDB may be set to take
-# an empty text for NULL, which every row without an owner has.
-_NOBODY = "nobody"
 
 
 @attrs.frozen
@@ -57,7 +53,7 @@ class Claiming:
         Rows whose owner let the lease lapse come apart from others, and alone from the second
         time on. Rows with the confirmed token count as SENT: their marks are under way.
         """
-        confirmed = confirmed_token or _NOBODY
+        confirmed = confirmed_token or NOBODY
 
         def claim(connection: sa.Connection) -> tuple[list[ClaimedMessage], int]:
             started = time.monotonic()
@@ -83,7 +79,7 @@ class Claiming:
         def claim(connection: sa.Connection) -> list[ClaimedMessage]:
             started = time.monotonic()
             rows = _lock(connection, self.dialect.statements.lock_ids, {"batch": batch})
-            taken, _ = self._take(connection, Locked.of(rows), started, lease_seconds, _NOBODY)
+            taken, _ = self._take(connection, Locked.of(rows), started, lease_seconds, NOBODY)
             return taken
 
         return self.transactions.write(claim) if ids else []

@@ -126,6 +126,8 @@ class FrameStack:
     def note_write(self, state: State, write: Write, *, is_new: bool) -> None:
         """Note that an aggregate's row has been written under its version check."""
         self.unwritten.pop(state, None)
+        if write.connection is not self.connection:
+            self.checked.discard(state)
         self.top.writes[state] = write
         if is_new:
             self.top.inserted.add(state)

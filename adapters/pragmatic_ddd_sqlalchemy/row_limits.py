@@ -16,6 +16,9 @@ from pragmatic_ddd_sqlalchemy.table import LONGEST_KEY, LONGEST_TOKEN
 
 # NUL cannot be stored in PostgreSQL, half of a surrogate pair cannot be encoded anywhere.
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+# No row has this token, so that it may be compared with any. Not empty: MariaDB may be set to take
+# an empty text for NULL, which every row without an owner has.
+NOBODY = "nobody"
 BITS = {"aggregate_version": 64, "event_index": 32, "event_version": 32}
 
 
@@ -38,7 +41,7 @@ def checked_token(claim_token: str) -> str:
     Raises:
         RefusedByDatabaseError: It would be cut, or is the same as another one.
     """
-    if _is_keepable(claim_token, LONGEST_TOKEN):
+    if _is_keepable(claim_token, LONGEST_TOKEN) and claim_token != NOBODY:
         return claim_token
     raise _refused_text("claim token", claim_token, LONGEST_TOKEN)
 

@@ -112,7 +112,9 @@ class SqlAlchemyOutboxStore:
 
     @property
     def settles_beside_claims(self) -> bool:
-        return self._dialect.settles_beside_claims
+        # One connection for all would commit the marks and half a claim at once.
+        has_many = not isinstance(self.engine.pool, sa.StaticPool)
+        return has_many and self._dialect.settles_beside_claims
 
     def claim_pending(
         self, *, batch_size: int, lease: dt.timedelta, confirmed_token: str | None = None

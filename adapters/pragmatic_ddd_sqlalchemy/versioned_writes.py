@@ -5,7 +5,7 @@ one. SQLAlchemy leaves the root's row alone when only a child, or nothing, has c
 """
 
 import functools
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from sqlalchemy import Column, Connection, event
@@ -56,12 +56,17 @@ def version_of(aggregate: AggregateRoot, state: State, write: Write | None) -> i
     Deleting an aggregate is a change as any other: its number is one above the last version.
 
     Raises:
-        UnitOfWorkError: The version is no whole number.
+        UnitOfWorkError: The version is no whole number, or was not checked.
     """
     key = version_key(state.mapper)
     if key is None:
         return 0
-    if write is not None and write.version is not None:
+    if write is None:
+        raise UnitOfWorkError(
+            f"{type(aggregate).__name__} has events, and its row was not written under its "
+            "version check: they would have no place in its history"
+        )
+    if write.version is not None:
         version = write.version
     else:
         version = attributes.get_attribute(aggregate, key)
@@ -96,13 +101,19 @@ def touch(aggregate: AggregateRoot) -> None:
     key = version_key(mapper)
     if callable(mapper.version_id_generator) and key is not None:
         # The old version goes into the WHERE clause, as with any other change.
-        if key not in state.committed_state:
-            version = attributes.get_attribute(aggregate, key)
+        for version in _unchanged(aggregate, state, key):
             attributes.set_attribute(aggregate, key, mapper.version_id_generator(version))
     else:
         key = _touchable_key(mapper)
         attributes.get_attribute(aggregate, key)
         attributes.flag_modified(aggregate, key)
+
+
+def _unchanged(aggregate: AggregateRoot, state: State, key: str) -> Sequence[object]:
+    """Return the value of an attribute that has no net change; nothing where it has one."""
+    if key in state.committed_state:  # perhaps set to what it was, as merge() does
+        return attributes.get_history(aggregate, key).unchanged or ()
+    return (attributes.get_attribute(aggregate, key),)
 
 
 def _touchable_key(mapper: AnyMapper) -> str:

@@ -107,7 +107,7 @@ class IPipelinedEventPublisher(IStoredEventPublisher, Protocol):
     """One whose client has many messages under way at once; the relay then calls it with many.
 
     ``longest_call`` bounds ``publish_many`` as well. The eager publisher, whose messages come one
-    by one, goes on to call ``publish_stored``.
+    by one, goes on to call ``publish_stored``: what a subclass does around one belongs around both.
     """
 
     @abstractmethod
@@ -121,6 +121,10 @@ class IPipelinedEventPublisher(IStoredEventPublisher, Protocol):
 
         Returns:
             In their order, for each its receipt, or the error that ``publish_stored`` would raise.
+
+        Raises:
+            BrokerUnavailableError: Of none of them is anything known. So it is after any other
+                error, too: each may have been delivered, and none is to blame.
         """
 
 

@@ -66,7 +66,7 @@ SELECT a.place, (
     SELECT p.id FROM {outbox} AS p FORCE INDEX ({unsent})
     WHERE p.unsent = 1 AND p.aggregate_type = a.aggregate_type
         AND p.aggregate_id = a.aggregate_id AND p.id < a.top
-        AND NOT p.claim_token <=> :confirmed
+        AND NOT (p.claim_token <=> :confirmed)
         AND p.id NOT IN (
             SELECT m.id FROM JSON_TABLE(:batch, '$[*]' COLUMNS (id BIGINT PATH '$')) AS m)
     ORDER BY p.id LIMIT 1
@@ -98,11 +98,11 @@ SELECT o.id, o.aggregate_type, o.aggregate_id, o.due_at,
     o.status = 'PROCESSING' OR o.claim_token IS NOT NULL AS lapsed,
     o.attempts > 0 AS tried, {claimed_columns}
 FROM {outbox} AS o FORCE INDEX ({due})
-WHERE o.due_sort <= UTC_TIMESTAMP(6) AND NOT o.claim_token <=> :confirmed
+WHERE o.due_sort <= UTC_TIMESTAMP(6) AND NOT (o.claim_token <=> :confirmed)
     AND COALESCE((
         SELECT p.id FROM {outbox} AS p FORCE INDEX ({hindered})
         WHERE p.hindered = 1 AND p.aggregate_type = o.aggregate_type
-            AND p.aggregate_id = o.aggregate_id AND NOT p.claim_token <=> :confirmed
+            AND p.aggregate_id = o.aggregate_id AND NOT (p.claim_token <=> :confirmed)
         ORDER BY p.id LIMIT 1
     ), o.id) >= o.id
 ORDER BY o.due_sort, o.id LIMIT :limit

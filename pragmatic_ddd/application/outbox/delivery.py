@@ -70,30 +70,38 @@ class LaneDelivery:
         def work() -> None:
             own = Settlement()
             try:
-                while True:
-                    self._deliver(waiting.popleft(), own, is_stopped)
+                while (lane := _next_of(waiting)) is not None:
+                    self._deliver(lane, own, is_stopped)
                     if own.interrupt is not None:
                         outcome.interrupt = own.interrupt
-            except IndexError:  # none is left
-                return
             finally:
                 outcome.add(own)
 
-        # Plain daemon threads: the end of the interpreter would wait for those of an executor.
-        threads = []
-        for number in range(1, min(self._side_by_side(), len(waiting))):
+        threads: list[threading.Thread] = []
+        try:
+            self._start(threads, work, most=min(self._side_by_side(), len(waiting)))
+            work()
+        except KeyboardInterrupt as interrupt:  # between two aggregates: the threads are to stop
+            outcome.interrupt = interrupt
+        for thread in threads:
+            _join(thread, outcome)
+        if len(outcome) < len(claimed):
+            outcome.untried += outcome.missing(claimed)
+        return outcome
+
+    def _start(
+        self, threads: list[threading.Thread], work: Callable[[], None], *, most: int
+    ) -> None:
+        """Start threads beside this one: the end of the interpreter waits for none of them."""
+        for number in range(1, most):
             name = f"outbox-{self.answers.path}-send-{number}"
             thread = threading.Thread(target=work, name=name, daemon=True)
+            threads.append(thread)  # first: Ctrl-C may come while it starts
             try:
                 thread.start()
             except RuntimeError as error:  # no more threads to be had: fewer will do
                 _logger.warning("outbox %s sends with fewer threads: %s", self.answers.path, error)
-                break
-            threads.append(thread)
-        work()
-        for thread in threads:
-            _join(thread, outcome)
-        return outcome
+                return
 
     def _side_by_side(self) -> int:
         """Return how many sends the publisher says that it takes: one, where it cannot say."""
@@ -152,6 +160,13 @@ class LaneDelivery:
                 raise
             answer = error
         return self.answers.note(claimed, answer, outcome)
+
+
+def _next_of(waiting: deque[list[ClaimedMessage]]) -> list[ClaimedMessage] | None:
+    try:
+        return waiting.popleft()
+    except IndexError:  # others were faster
+        return None
 
 
 def _join(thread: threading.Thread, outcome: Settlement) -> None:

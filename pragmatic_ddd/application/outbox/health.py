@@ -93,10 +93,10 @@ class BrokerHealth:
             self._confirmations += 1
             self._unconfirmed_in_a_row = 0
             self._failed_probes = 0
+            if was_away:
+                self._ramp = 1  # first: who reads without the lock would take a full batch
             self._next_probe = None
             self._is_probing = False
-            if was_away:
-                self._ramp = 1
         if was_away:
             _logger.info("the broker confirms again: sending goes on")
 
@@ -139,9 +139,9 @@ class BrokerHealth:
                 return  # sent before the outage was noticed: it says nothing new
             self._is_probing = False
             self._failed_probes += 1
-            self.setbacks += 1
-            self._ramp = None
             pause = _PROBES.delay(self._failed_probes)
             self._next_probe = self.monotonic() + pause.total_seconds()
+            self._ramp = None
+            self.setbacks += 1  # last: who has seen it reads the rest as it is now
         if not is_away:
             _logger.warning("the broker is away, messages wait in the outbox: %s", error)

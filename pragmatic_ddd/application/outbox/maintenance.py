@@ -23,6 +23,8 @@ _SHORTEST_TIDY_PAUSE = dt.timedelta(seconds=1)
 # Where so many rows were in the way of a claim, more of them are likely.
 _MANY_ROWS = 1000
 _NOTHING = dt.timedelta()
+_PURGE = "the purge"
+_MEASURING = "measuring the backlog"
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -60,8 +62,13 @@ class OutboxMaintenance:
         self._full_rounds = self._full_rounds + 1 if round_was_full else 0
         if self._full_rounds % _TIDY_EVERY_FULL_ROUNDS == 0 or self._has_more_to_tidy:
             self._do("tidying", self._tidy)
-        self._do("the purge", self._purge)
-        self._do("measuring the backlog", self._measure)
+        self._do(_PURGE, self._purge)
+        self._do(_MEASURING, self._measure)
+
+    def due_in(self) -> dt.timedelta:
+        """Return the time until the purge or the measurement is due."""
+        due = min(self._next.get(chore, 0.0) for chore in (_PURGE, _MEASURING))
+        return dt.timedelta(seconds=max(0.0, due - self.monotonic()))
 
     def _do(self, chore: str, work: Callable[[], dt.timedelta]) -> None:
         """Do a chore if it is due; it returns the pause until the next time."""

@@ -127,12 +127,18 @@ class OutboxRelay:
         """Do one round: one batch, in a number of statements that does not depend on its size.
 
         Raises:
+            RuntimeError: It runs already, in this thread or another one.
             OutboxStoreError: The database failed. Results that could not be written are
                 written by the next round; other rows come back with their lease.
             KeyboardInterrupt: Ctrl-C while messages were sent: what was confirmed has been
                 marked, and the rest given back, unless the database failed, too.
         """
-        return self._rounds.once()
+        if self._is_running or not self._running.acquire(blocking=False):
+            raise RuntimeError("this relay runs already")
+        try:
+            return self._rounds.once()
+        finally:
+            self._running.release()
 
     def start(self) -> None:
         """Run rounds in a thread until ``shutdown``, or the end of the interpreter.
@@ -257,6 +263,7 @@ class OutboxRelay:
         if done.claimed or probe_in > _NOTHING:
             return max(min(pause, probe_in), _SHORTEST_SLEEP)
         # A probe that is due but has nothing to send waits like any other round.
+        pause = min(pause, self._maintenance.due_in())
         next_due = self.store.next_due_in()
         if next_due is not None:
             pause = min(pause, next_due)

@@ -57,10 +57,11 @@ class RelayRounds:
             KeyboardInterrupt: Ctrl-C while messages were sent; what is known has been written.
         """
         self.settling.finish()
+        setbacks = self.health.setbacks
         claimed, size = self._claim()
         if not claimed:
             return RelayRound()
-        outcome = self._send(claimed)
+        outcome = self._send(claimed, setbacks)
         done = RelayRound.of(outcome, full=_is_full(claimed, size))
         self._settle(outcome, self.settling.write)
         return attrs.evolve(done, lost=outcome.lost)
@@ -76,6 +77,7 @@ class RelayRounds:
         """
         if self.settling.confirmed_token is None:
             self.settling.finish()
+        setbacks = self.health.setbacks
         self._give_back_in_an_outage()
         claimed, size = self._ahead.take(), self.config.batch_size
         if not claimed:
@@ -83,9 +85,12 @@ class RelayRounds:
         if not claimed:
             self.settling.finish()
             return RelayRound()
-        if self._gains_from_claiming_ahead(claimed):
-            self._ahead.begin(lambda: self._claim_pending(self.config.batch_size))
-        outcome = self._send(claimed)
+        if claimed[0].taken_over:
+            self._finish_before(claimed)
+        elif self._gains_from_claiming_ahead(claimed):
+            token = self.settling.confirmed_token
+            self._ahead.begin(lambda: self._claim_pending(self.config.batch_size, token))
+        outcome = self._send(claimed, setbacks)
         done = RelayRound.of(outcome, full=_is_full(claimed, size))
         beside = outcome.interrupt is None
         self._settle(outcome, self.settling.write_beside if beside else self.settling.write)
@@ -110,18 +115,24 @@ class RelayRounds:
             return [], size
         claimed: list[ClaimedMessage] = []
         try:
-            claimed = self._claim_pending(size)
+            claimed = self._claim_pending(size, self.settling.confirmed_token)
         finally:
             if not claimed:
                 self.health.give_back_probe()
         return claimed, size
 
-    def _claim_pending(self, size: int) -> list[ClaimedMessage]:
+    def _claim_pending(self, size: int, confirmed_token: str | None) -> list[ClaimedMessage]:
         return self.store.claim_pending(
-            batch_size=size,
-            lease=self.config.lease,
-            confirmed_token=self.settling.confirmed_token,
+            batch_size=size, lease=self.config.lease, confirmed_token=confirmed_token
         )
+
+    def _finish_before(self, lapsed: list[ClaimedMessage]) -> None:
+        """Write everything before what may kill the process is sent: it would take that along."""
+        try:
+            self.settling.finish()
+        except BaseException:
+            self.settling.left.untried += lapsed
+            raise
 
     def _gains_from_claiming_ahead(self, claimed: list[ClaimedMessage]) -> bool:
         """Say whether the next batch should be claimed while this one is sent.
@@ -138,8 +149,9 @@ class RelayRounds:
             return False
         return 2 * len({one.message.aggregate for one in claimed}) > size
 
-    def _send(self, claimed: list[ClaimedMessage]) -> Settlement:
-        setbacks, begun = self.health.setbacks, self.monotonic()
+    def _send(self, claimed: list[ClaimedMessage], setbacks: int) -> Settlement:
+        """Send, unless the broker has gone away since ``setbacks`` was read, before the claim."""
+        begun = self.monotonic()
 
         def stopped() -> bool:
             return self.is_stopping() or self.health.setbacks != setbacks

@@ -48,6 +48,13 @@ class Settlement:
         failed = {one.claimed.id for one in (*self.failed, *self.dead)}
         return any(one.id in failed for one in lane)
 
+    def missing(self, claimed: Sequence[ClaimedMessage]) -> list[ClaimedMessage]:
+        """Return those of the messages of which it knows nothing."""
+        known = {one.claimed.id for one in self.sent}
+        known.update(one.claimed.id for one in (*self.failed, *self.dead))
+        known.update(one.id for one in self.untried)
+        return [one for one in claimed if one.id not in known]
+
     @property
     def is_confirmed(self) -> bool:
         """Whether it holds messages, all of which the broker has confirmed."""

@@ -107,7 +107,7 @@ class Settling:
         try:
             outcome.write(self.store, self.metrics, self.path)
         except BaseException as error:  # the thread's outermost frame
-            self.left = outcome
+            self.left.add(outcome)
             if not isinstance(error, Exception):
                 raise
-            _logger.debug("results are written once more: %s", error)
+            _logger.warning("results could not be written, which is tried once more: %s", error)

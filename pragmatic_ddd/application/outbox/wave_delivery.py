@@ -16,7 +16,7 @@ import attrs
 from pragmatic_ddd.application.outbox.answers import Answers, is_of_a_person
 from pragmatic_ddd.application.outbox.delivery import lanes
 from pragmatic_ddd.application.outbox.settlement import Settlement
-from pragmatic_ddd.errors import EventUnconfirmedError
+from pragmatic_ddd.errors import BrokerUnavailableError, EventUnconfirmedError
 from pragmatic_ddd.ports.events import IPipelinedEventPublisher, IStoredEventPublisher
 from pragmatic_ddd.ports.outbox_message import ClaimedMessage
 
@@ -66,9 +66,7 @@ class WaveDelivery:
             ]
         except KeyboardInterrupt as interrupt:  # a person's: what was sent is to be marked first
             outcome.interrupt = interrupt
-        known = {one.claimed.id for one in outcome.sent}
-        known.update(one.claimed.id for one in (*outcome.failed, *outcome.dead))
-        outcome.untried += [one for one in claimed if one.id not in known]
+        outcome.untried += outcome.missing(claimed)
         return outcome
 
     def _send_wave(self, waiting: Sequence[_Lane], outcome: Settlement) -> list[_Lane]:
@@ -106,11 +104,20 @@ class WaveDelivery:
         except BaseException as error:  # also of code that breaks the port's contract
             if is_of_a_person(error):
                 raise
-            return [error] * len(claimed)
+            if isinstance(error, BrokerUnavailableError):
+                return [error] * len(claimed)
+            _logger.exception("outbox %s: publish_many raised", self.answers.path)
+            return _unconfirmed(claimed, f"publish_many raised {type(error).__name__}")
         if len(answers) == len(claimed):
             return answers
-        reason = f"{len(answers)} answers to {len(claimed)} messages: none can be told apart"
-        return [
-            EventUnconfirmedError(one.message.message_id, one.message.event_type, reason)
-            for one in claimed
-        ]
+        reason = f"publish_many gave {len(answers)} answers to {len(claimed)} messages"
+        _logger.error("outbox %s: %s", self.answers.path, reason)
+        return _unconfirmed(claimed, reason)
+
+
+def _unconfirmed(claimed: Sequence[ClaimedMessage], reason: str) -> list[EventUnconfirmedError]:
+    """Return what becomes of a wave whose answers are not known: it is no single one's fault."""
+    return [
+        EventUnconfirmedError(one.message.message_id, one.message.event_type, reason)
+        for one in claimed
+    ]

@@ -33,6 +33,40 @@ def test_merge_carries_the_events_to_the_copy(any_shop: Shop) -> None:
     assert len(given.triggered_events) == 0
 
 
+def test_a_merge_that_changes_no_column_gets_a_new_version(any_shop: Shop) -> None:
+    any_shop.place("o1")
+    given = detached(any_shop, "o1")
+    given.say_paid()
+    with any_shop.sessions.begin() as session:
+        session.merge(given)
+
+    assert any_shop.places()[1:] == [("order.paid", "o1", 2, 0)]
+    assert any_shop.orders() == {"o1": (False, 2)}
+
+
+def test_a_merge_that_changes_only_a_child_gets_a_new_version(any_shop: Shop) -> None:
+    any_shop.place("o1")
+    given = detached(any_shop, "o1")
+    given.lines[0].quantity += 1
+    given.say_paid()
+    with any_shop.sessions.begin() as session:
+        session.merge(given)
+
+    assert any_shop.places()[1:] == [("order.paid", "o1", 2, 0)]
+    assert any_shop.orders() == {"o1": (False, 2)}
+
+
+def test_a_version_that_is_set_to_what_it_was_is_raised_all_the_same(any_shop: Shop) -> None:
+    any_shop.place("o1")
+    with any_shop.sessions.begin() as session:
+        order = session.get_one(Order, "o1")
+        order.version = 1
+        order.say_paid()
+
+    assert any_shop.places()[1:] == [("order.paid", "o1", 2, 0)]
+    assert any_shop.orders() == {"o1": (False, 2)}
+
+
 def test_merging_a_new_aggregate_stores_its_events(shop: Shop) -> None:
     given = Order.place("o1")
     with shop.sessions.begin() as session:

@@ -1,11 +1,13 @@
 import logging
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable
 
 import pytest
 
 from pragmatic_ddd.application.outbox import BrokerHealth
+from pragmatic_ddd.application.outbox import delivery as delivery_module
 from pragmatic_ddd.application.outbox.answers import Answers
 from pragmatic_ddd.application.outbox.delivery import LaneDelivery, lanes
 from pragmatic_ddd.application.outbox.retry import Backoff
@@ -427,3 +429,24 @@ def test_an_interrupt_raised_in_a_thread_does_not_end_it(
     thread.join(DEADLINE.total_seconds())
 
     assert [one.claimed.id for outcome in outcomes for one in outcome.failed] == [1]
+
+
+def test_ctrl_c_between_two_aggregates_leaves_none_out(
+    delivery: LaneDelivery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take = delivery_module._next_of
+    left = iter([False, True])
+
+    def interrupted(waiting: deque[list[ClaimedMessage]]) -> list[ClaimedMessage] | None:
+        if next(left):
+            raise KeyboardInterrupt
+        return take(waiting)
+
+    monkeypatch.setattr(delivery_module, "_next_of", interrupted)
+    claims = [a_claim(row, of=str(row)) for row in (1, 2, 3)]
+
+    outcome = delivery.deliver_all(claims, stopped=never)
+
+    assert outcome.interrupt is not None
+    assert sent(outcome) == [1]
+    assert rows(outcome.untried) == [2, 3]

@@ -154,3 +154,16 @@ def test_metrics_that_fail_do_not_reach_the_relay(caplog: pytest.LogCaptureFixtu
     maintenance.step(round_was_full=False)
 
     assert "measuring the backlog failed" in caplog.text
+
+
+def test_it_says_when_it_is_due_and_a_full_purge_is_due_soon(
+    maintenance: OutboxMaintenance, store: CountingStore, now: dict[str, float]
+) -> None:
+    assert maintenance.due_in() == dt.timedelta()
+    maintenance.step(round_was_full=False)
+    assert maintenance.due_in() == maintenance.measure_every
+
+    store.to_purge = 1000
+    now["now"] += 60.0
+    maintenance.step(round_was_full=False)
+    assert maintenance.due_in() == dt.timedelta(seconds=1)

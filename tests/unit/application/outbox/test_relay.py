@@ -24,6 +24,7 @@ from pragmatic_ddd.testing.faults import ScriptedPublisher, fails, rejects, unav
 from pragmatic_ddd_local import CountingMetrics
 from tests.unit.application.outbox.builders import (
     DEADLINE,
+    Gate,
     WatchedStore,
     a_message,
     eventually,
@@ -33,7 +34,7 @@ from tests.unit.application.outbox.builders import (
     store_owned,
 )
 
-LONG_POLL = OutboxRelayConfig(poll_interval=dt.timedelta(minutes=5))
+POLL = dt.timedelta(seconds=25)  # less than the pause of any chore
 
 
 @pytest.fixture
@@ -60,7 +61,7 @@ def metrics() -> CountingMetrics:
 def relay(
     store: WatchedStore, publisher: ScriptedPublisher, metrics: CountingMetrics
 ) -> Iterator[OutboxRelay]:
-    config = OutboxRelayConfig(batch_size=10, max_attempts=3)
+    config = OutboxRelayConfig(batch_size=10, max_attempts=3, poll_interval=POLL)
     relay = OutboxRelay(store=store, publisher=publisher, config=config, metrics=metrics)
     yield relay
     relay.shutdown()
@@ -284,15 +285,29 @@ def test_no_pause_until_nothing_is_found_and_then_the_poll_interval(
 
     pauses = pauses_of(relay, rounds=4)
 
-    assert pauses == [seconds(0), seconds(0), seconds(0), LONG_POLL.poll_interval]
+    assert pauses == [seconds(0), seconds(0), seconds(0), POLL]
 
 
 def test_it_sleeps_until_the_next_message_is_due(
-    relay: OutboxRelay, store: WatchedStore, pauses_of: Callable[..., list[dt.timedelta]]
+    relay: OutboxRelay,
+    store: WatchedStore,
+    clock: SettableClock,
+    pauses_of: Callable[..., list[dt.timedelta]],
 ) -> None:
     store_owned(store, a_message("owned for half a minute"))
+    clock.advance(seconds(10))
 
-    assert pauses_of(relay, rounds=1) == [seconds(30)]
+    assert pauses_of(relay, rounds=1) == [seconds(20)]
+
+
+def test_it_sleeps_no_longer_than_until_the_next_chore(
+    store: WatchedStore,
+    publisher: ScriptedPublisher,
+    pauses_of: Callable[..., list[dt.timedelta]],
+) -> None:
+    relay = OutboxRelay(store=store, publisher=publisher, monotonic=lambda: 1000.0)
+
+    assert pauses_of(relay, rounds=1) == [seconds(30)], "when the backlog is measured again"
 
 
 def test_it_never_sleeps_longer_than_the_poll_interval(
@@ -334,20 +349,23 @@ def test_in_an_outage_it_sleeps_until_the_next_probe(
 
 def test_in_an_outage_with_nothing_to_probe_with_it_sleeps_until_something_is_due(
     store: WatchedStore,
+    clock: SettableClock,
     publisher: ScriptedPublisher,
     pauses_of: Callable[..., list[dt.timedelta]],
 ) -> None:
     now = {"now": 1000.0}
     health = BrokerHealth(monotonic=lambda: now["now"])
-    relay = OutboxRelay(store=store, publisher=publisher, health=health)
+    config = OutboxRelayConfig(poll_interval=POLL)
+    relay = OutboxRelay(store=store, publisher=publisher, health=health, config=config)
     health.failed("m", BrokerUnavailableError("m", "topic", "refused"))
     now["now"] += health.probe_in.total_seconds()
 
-    assert pauses_of(relay, rounds=1) == [LONG_POLL.poll_interval]
+    assert pauses_of(relay, rounds=1) == [POLL]
 
-    relay = OutboxRelay(store=store, publisher=publisher, health=health)
+    relay = OutboxRelay(store=store, publisher=publisher, health=health, config=config)
     store_owned(store, a_message("owned for half a minute"))
-    assert pauses_of(relay, rounds=1) == [seconds(30)]
+    clock.advance(seconds(10))
+    assert pauses_of(relay, rounds=1) == [seconds(20)]
 
 
 def test_the_thread_survives_errors_of_the_outbox_with_growing_pauses(
@@ -732,3 +750,15 @@ def test_claims_are_given_to_one_round_only(relay: OutboxRelay, store: WatchedSt
 
     assert relay.run_once().claimed == 5
     assert len(claims) == 15
+
+
+def test_a_relay_that_runs_does_no_round_for_somebody_else(
+    relay: OutboxRelay, store: WatchedStore
+) -> None:
+    gate = store.before = Gate("claim_pending")
+    relay.start()
+    assert gate.is_reached.wait(DEADLINE.total_seconds())
+
+    with pytest.raises(RuntimeError, match="runs already"):
+        relay.run_once()
+    gate.open()

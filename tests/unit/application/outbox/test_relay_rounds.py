@@ -13,8 +13,10 @@ from pragmatic_ddd.errors import BrokerUnavailableError
 from pragmatic_ddd.ports import OutboxMessage, OutboxStatus, Receipt
 from pragmatic_ddd.testing.clock import SettableClock
 from pragmatic_ddd.testing.faults import ScriptedPublisher, unavailable
+from pragmatic_ddd.testing.messages import A_MINUTE
 from tests.unit.application.outbox.builders import (
     DEADLINE,
+    Gate,
     SettlingStore,
     a_message,
     eventually,
@@ -29,8 +31,13 @@ _NAMES = ["m1", "m2", "m3", "m4"]
 
 
 @pytest.fixture
-def store() -> SettlingStore:
-    return SettlingStore(SettableClock())
+def clock() -> SettableClock:
+    return SettableClock()
+
+
+@pytest.fixture
+def store(clock: SettableClock) -> SettlingStore:
+    return SettlingStore(clock)
 
 
 @pytest.fixture
@@ -60,6 +67,13 @@ class Held:
 
 def store_unique(store: SettlingStore) -> None:
     store.store([a_message(name, of=name) for name in _NAMES])
+
+
+def store_lapsed(store: SettlingStore, clock: SettableClock, *names: str) -> None:
+    """Store messages whose holder has died."""
+    store.store([a_message(name, of=name) for name in names])
+    store.claim_pending(batch_size=len(names), lease=A_MINUTE)
+    clock.advance(A_MINUTE)
 
 
 def claims_of(store: SettlingStore) -> int:
@@ -201,3 +215,70 @@ def test_where_sending_takes_long_nothing_is_claimed_ahead() -> None:
     assert claims_of(store) == 4, "one for each batch, and the first of them ahead"
     held.may_end.set()
     assert relay.shutdown()
+
+
+def test_what_has_lapsed_is_sent_when_all_marks_are_written(
+    store: SettlingStore, publisher: ScriptedPublisher, clock: SettableClock
+) -> None:
+    store_lapsed(store, clock, "suspect")
+    store.store([a_message(name, of=name) for name in ("m1", "m2")])
+    clock.advance(-A_MINUTE)  # so that these were due before it
+    store.store([a_message(name, of=name) for name in ("m3", "m4")])
+    clock.advance(A_MINUTE)
+    gate = store.before = Gate("mark_sent")
+    marked: list[OutboxStatus] = []
+    was_sent = threading.Event()
+
+    def note(_: OutboxMessage, confirm: Callable[[], Receipt]) -> Receipt:
+        marked.append(status(store, "m3"))
+        was_sent.set()
+        return confirm()
+
+    publisher.on("suspect", note)
+    rounds = OutboxRelay(store=store, publisher=publisher, config=_CONFIG)._rounds
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(rounds.next).result().sent == 2
+        assert gate.is_reached.wait(DEADLINE.total_seconds())
+        while "suspect" not in [one.message_id for one in publisher.tried]:
+            done = pool.submit(rounds.next)
+            assert not was_sent.wait(0.1), "it might take the marks of m3 and m4 with it"
+            gate.open()
+            done.result()
+
+    assert marked == [OutboxStatus.SENT]
+
+
+def test_nothing_is_claimed_beside_what_has_lapsed(
+    store: SettlingStore, publisher: ScriptedPublisher, clock: SettableClock
+) -> None:
+    store_lapsed(store, clock, *_NAMES)
+    held = Held()
+    publisher.on("m2", held)
+    rounds = OutboxRelay(store=store, publisher=publisher, config=_CONFIG)._rounds
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(rounds.next)
+        assert held.has_begun.wait(DEADLINE.total_seconds())
+        claims = claims_of(store)
+        held.may_end.set()
+        assert done.result().sent == 2
+
+    assert claims == claims_of(store) == 2, "the one whose lease has lapsed, and one more"
+
+
+def test_an_outage_that_begins_while_a_batch_is_claimed_stops_it(
+    store: SettlingStore, publisher: ScriptedPublisher
+) -> None:
+    store_unique(store)
+    health = BrokerHealth()
+    relay = OutboxRelay(store=store, publisher=publisher, config=_CONFIG, health=health)
+
+    def begins(name: str) -> None:
+        if name == "claim_pending":
+            health.failed("of the eager path", BrokerUnavailableError("e", "topic", "refused"))
+
+    store.before = begins
+
+    for done in (relay._rounds.next(), relay.run_once()):
+        assert (done.sent, done.failed) == (0, 0)
+    assert publisher.tried == []
+    assert store.unclaimed([1, 2, 3, 4]) == {1, 2, 3, 4}

@@ -130,6 +130,34 @@ def test_while_the_outbox_is_away_nothing_is_forgotten(
     assert status(store, "m2") is OutboxStatus.SENT
 
 
+def test_ctrl_c_beside_a_mark_that_fails_forgets_neither(
+    store: SettlingStore, settling: Settling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.store([a_message("m1", of="a"), a_message("m2", of="b")])
+    first, second = claim(store, 1), claim(store, 1)
+    gate, fails_once = Gate("mark_sent"), failing("mark_sent")
+
+    def before(name: str) -> None:
+        gate(name)
+        fails_once(name)
+
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    store.before = before
+    settling.write_beside(confirmed(first))
+    assert gate.is_reached.wait(DEADLINE.total_seconds())
+    with monkeypatch.context() as patch:
+        patch.setattr(settling._thread, "join", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            settling.write_beside(confirmed(second))
+    gate.open()
+
+    settling.finish()
+    assert status(store, "m1") is OutboxStatus.SENT
+    assert status(store, "m2") is OutboxStatus.SENT
+
+
 def test_without_threads_to_be_had_it_is_written_at_once(
     store: SettlingStore, settling: Settling, monkeypatch: pytest.MonkeyPatch
 ) -> None:
