@@ -13,7 +13,12 @@ from pragmatic_ddd.application.outbox.answers import Answers
 from pragmatic_ddd.application.outbox.retry import Backoff
 from pragmatic_ddd.application.outbox.settlement import Settlement
 from pragmatic_ddd.application.outbox.wave_delivery import WaveDelivery
-from pragmatic_ddd.errors import EventPublishError, EventRejectedError, EventUnconfirmedError
+from pragmatic_ddd.errors import (
+    BrokerUnavailableError,
+    EventPublishError,
+    EventRejectedError,
+    EventUnconfirmedError,
+)
 from pragmatic_ddd.ports import IPipelinedEventPublisher, OutboxMessage, PublishPath, Receipt
 from pragmatic_ddd.ports.outbox_message import ClaimedMessage
 from pragmatic_ddd.testing.clock import SettableClock
@@ -139,20 +144,26 @@ def test_answers_that_cannot_be_told_apart_confirm_nothing(
     assert EventUnconfirmedError.__name__ in outcome.failed[0].error
 
 
-def test_a_call_that_raises_is_nobodys_confirmation(
-    delivery: WaveDelivery, publisher: Waves, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("a bug"),
+        EventRejectedError("one of them", "topic", "too large"),
+        BrokerUnavailableError("one of them", "topic", "refused"),
+    ],
+)
+def test_a_call_that_raises_is_no_confirmation_and_nobodys_fault(
+    delivery: WaveDelivery, publisher: Waves, error: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def breaks(_: object, __: object) -> Sequence[Receipt | Exception]:
-        raise RuntimeError("connection lost")
+        raise error
 
     monkeypatch.setattr(Waves, "publish_many", breaks)
 
-    assert rows(delivery.deliver_all(two_aggregates(), stopped=never)) == (
-        [],
-        [1, 4],
-        [],
-        [2, 3, 5],
-    )
+    outcome = delivery.deliver_all(two_aggregates(), stopped=never)
+
+    assert rows(outcome) == ([], [1, 4], [], [2, 3, 5])
+    assert not any(one.counted for one in outcome.failed)
 
 
 def test_ctrl_c_keeps_what_was_confirmed_and_gives_back_the_rest(
