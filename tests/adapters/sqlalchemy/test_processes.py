@@ -40,7 +40,7 @@ import threading
 import time
 
 from tests.adapters.sqlalchemy.process_shop import ProcessShop
-from tests.script import exit_codes, in_child
+from tests.forked import exit_codes, in_child
 from tests.unit.application.outbox.builders import a_message, eventually, push, seconds
 
 shop = ProcessShop(pause_seconds=PAUSE)
