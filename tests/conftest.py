@@ -1,5 +1,6 @@
 """What every test run needs: readable failures, quick children, tests that know their services."""
 
+import gc
 import os
 import tempfile
 
@@ -19,6 +20,11 @@ def pytest_configure(config: pytest.Config) -> None:
         compiled = tempfile.TemporaryDirectory(prefix="pragmatic-ddd-pycache-")
         os.environ["PYTHONPYCACHEPREFIX"] = compiled.name
         config.add_cleanup(compiled.cleanup)
+
+
+def pytest_collection_finish() -> None:
+    """Have no test that looks for garbage look through thousands of collected tests."""
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)
