@@ -30,8 +30,8 @@ from tests.unit.application.outbox.builders import eventually
 
 _TIMEOUT_SECONDS = 60
 _GRACE_OR_LEASE = dt.timedelta(seconds=60)
-# What is queued at the end takes several times as long as a shutdown lets it go out.
-_SLOWLY = {"pause": 0.1, "shutdown": 0.5}
+# What is queued at the end takes longer than a shutdown lets it go out and waits for threads.
+_SLOWLY = {"pause": 0.2, "shutdown": 0.5}
 
 _SETUP = """
 import datetime as dt
