@@ -1,22 +1,16 @@
-"""Scripts in a process of their own: there a test may fork, be interrupted, and end.
-
-A script imports ``in_child`` and ``exit_codes`` from here.
-"""
+"""Scripts in a process of their own: there a test may fork, be interrupted, and end."""
 
 import os
-import signal
 import subprocess
 import sys
 import tempfile
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
-# What a child of a script may take; one that hangs is ended by the system, and fails the test.
-_LONGEST_CHILD_SECONDS = 40
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 
@@ -47,22 +41,3 @@ def run_script(
             timeout=timeout_seconds,
             check=False,
         )
-
-
-def in_child(work: Callable[[], object]) -> int:
-    """Begin work in a forked child, which ends with 0 if all went well; return its process id."""
-    child = os.fork()
-    if child:
-        return child
-    signal.alarm(_LONGEST_CHILD_SECONDS)
-    try:
-        work()
-    except BaseException as error:  # noqa: BLE001  # the process's outermost frame
-        print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
-        os._exit(1)
-    os._exit(0)
-
-
-def exit_codes(children: Iterable[int]) -> list[int]:
-    """Wait for the end of children."""
-    return [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]

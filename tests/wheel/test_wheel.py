@@ -102,7 +102,7 @@ def test_the_core_imports_attrs_and_the_standard_library_only(tmp_path: Path) ->
 def test_the_wheel_runs_the_quickstart_in_an_environment_of_its_own(
     wheel: Path, tmp_path: Path
 ) -> None:
-    venv.create(tmp_path / "venv", with_pip=True)
+    venv.create(tmp_path / "venv")
     python = tmp_path / "venv" / "bin" / "python"
     _install(python, f"{wheel}[sqlalchemy,orjson]", folder=tmp_path)
     quickstart = str(shutil.copy(_ROOT / "examples" / "quickstart.py", tmp_path))
@@ -125,7 +125,9 @@ def _install(python: Path, requirement: str, *, folder: Path) -> None:
     constraints = folder / "constraints.txt"
     locked = (_ROOT / "requirements" / "dev.txt").read_text()
     constraints.write_text("\n".join(re.findall(r"^[\w.-]+==[^\\\n]+", locked, re.MULTILINE)))
-    install = [str(python), "-m", "pip", "install", "--quiet", "--constraint", str(constraints)]
+    # By this environment's pip; and what is imported once need not be compiled beforehand.
+    pip = [sys.executable, "-m", "pip", "--python", str(python)]
+    install = [*pip, "install", "--quiet", "--no-compile", "--constraint", str(constraints)]
     done = subprocess.run(
         [*install, requirement], capture_output=True, text=True, check=False, cwd=folder
     )

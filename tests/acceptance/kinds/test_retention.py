@@ -21,8 +21,8 @@ from tests.adapters.sqlalchemy.statements import statements_of
 from tests.databases import OutboxDatabase, outbox_database, postgresql_engine
 from tests.unit.application.outbox.builders import seconds
 
-_ENDED = 5000  # 200,000 take minutes to store, and are deleted in the same steps
-_BATCH = 500
+_ENDED = 2000  # 200,000 take minutes to store, and are deleted in the same steps
+_BATCH = 200
 _AN_HOUR = dt.timedelta(hours=1)
 
 

@@ -364,7 +364,7 @@ def test_a_shutdown_waits_for_the_handler_at_work_and_leaves_the_rest(
     wiring = """
 def work(event):
     say("begin", event.total)
-    time.sleep(2)
+    time.sleep(0.7)
     say("end", event.total)
 events.register_subscriber("work", OrderPaid, work)
 """

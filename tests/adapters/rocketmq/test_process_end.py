@@ -3,6 +3,8 @@
 import pytest
 
 from tests.adapters.rocketmq import child
+from tests.adapters.rocketmq.shop import unique
+from tests.services.admin import create_topic
 
 pytestmark = pytest.mark.service("rocketmq")
 
@@ -21,14 +23,20 @@ producer.send(a_message(topic=topic))
 print("sent", flush=True)
 """
 )
-A_CONSUMER = """
-event_manager = an_event_manager(unique("ends"), consumer_group=unique("ends"))
-event_manager.register_subscriber("mail", OrderPaid, print)
+
+
+def a_consumer(topic: str = 'unique("ends")', *, handler: str = "print") -> str:
+    return f"""
+event_manager = an_event_manager({topic}, consumer_group=unique("ends"))
+event_manager.register_subscriber("mail", OrderPaid, {handler})
 event_manager.start()
 warm_up(event_manager)
 event_manager.publish(OrderPaid(aggregate_id="order-1"))
 print("sent", flush=True)
 """
+
+
+A_CONSUMER = a_consumer()  # its topic is new to the client, which will not see it for 30 s
 
 
 @pytest.mark.parametrize("client", [A_RUNNING_PRODUCER, A_CONSUMER], ids=["producer", "consumer"])
@@ -232,10 +240,17 @@ process_end.leave_without_destructors = missing
 
 def test_a_process_under_a_flood_of_messages_ends_like_any_other() -> None:
     """Native threads deliver into an interpreter that is going down."""
+    topic = unique("ends")
+    create_topic(topic)
     script = (
-        A_CONSUMER
+        """
+seen = 0
+def count(event):
+    global seen
+    seen += 1
+"""
+        + a_consumer(repr(topic), handler="count")
         + """
-seen = threading.Event()
 def send():
     for number in range(20_000):
         try:
@@ -244,7 +259,8 @@ def send():
             return
 for _ in range(2):
     threading.Thread(target=send, daemon=True).start()
-time.sleep(3)
+while seen < 300:
+    time.sleep(0.01)
 sys.exit(8)
 """
     )

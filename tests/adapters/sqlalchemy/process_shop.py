@@ -52,7 +52,9 @@ def engine_at(url: str) -> sa.Engine:
 class ProcessShop:
     """Engine, store, eager publisher and relay, as a composition root makes them."""
 
-    def __init__(self, *, pause_seconds: float = 0.0, workers: int = 2) -> None:
+    def __init__(
+        self, *, pause_seconds: float = 0.0, shutdown_seconds: float = 2.0, workers: int = 2
+    ) -> None:
         self.engine = engine_at(os.environ["URL"])
         table = outbox_table(sa.MetaData(), os.environ["TABLE"])
         self.store = SqlAlchemyOutboxStore(self.engine, table)
@@ -60,7 +62,9 @@ class ProcessShop:
         self.eager = EagerOutboxPublisher(
             store=self.store,
             publisher=self.broker,
-            pool=EagerPoolConfig(workers=workers, shutdown_timeout=dt.timedelta(seconds=2)),
+            pool=EagerPoolConfig(
+                workers=workers, shutdown_timeout=dt.timedelta(seconds=shutdown_seconds)
+            ),
         )
         self.relay = OutboxRelay(
             store=self.store,

@@ -1,5 +1,11 @@
-"""Nothing is overtaken and nothing doubled, with writers, relays and failures side by side."""
+"""Nothing is overtaken and nothing doubled, with writers, relays and failures side by side.
 
+To have more traffic:
+
+    EVENTS=10000 pytest tests/adapters/sqlalchemy/test_claiming_under_traffic.py
+"""
+
+import os
 from pathlib import Path
 
 import pytest
@@ -7,6 +13,8 @@ import sqlalchemy as sa
 
 from tests.adapters.sqlalchemy.traffic import Traffic
 from tests.databases import mariadb_engine, outbox_database, postgresql_engine, sqlite_engine
+
+_EVENTS = int(os.environ.get("EVENTS", "1500"))
 
 
 def _assert_each_arrives_once_in_order(
@@ -26,13 +34,15 @@ def _assert_each_arrives_once_in_order(
 
 @pytest.mark.service("postgresql")
 def test_nothing_is_overtaken_on_postgresql() -> None:
-    _assert_each_arrives_once_in_order(postgresql_engine(), events=3000, writers=4, relays=2)
+    _assert_each_arrives_once_in_order(postgresql_engine(), events=_EVENTS, writers=4, relays=2)
 
 
 @pytest.mark.service("mariadb")
 def test_nothing_is_overtaken_on_mariadb() -> None:
-    _assert_each_arrives_once_in_order(mariadb_engine(), events=3000, writers=4, relays=2)
+    _assert_each_arrives_once_in_order(mariadb_engine(), events=_EVENTS, writers=4, relays=2)
 
 
 def test_nothing_is_overtaken_on_sqlite(tmp_path: Path) -> None:
-    _assert_each_arrives_once_in_order(sqlite_engine(tmp_path), events=600, writers=2, relays=1)
+    _assert_each_arrives_once_in_order(
+        sqlite_engine(tmp_path), events=_EVENTS // 3, writers=2, relays=1
+    )

@@ -26,7 +26,7 @@ from tests.benchmarks.databases import BenchDatabase, bench_database
 from tests.benchmarks.fill import Rows, insert, refill
 
 _SHORT = 200
-_LONG = 20_000
+_LONG = 8_000
 _BACKLOG = 300
 _BATCH = 200
 _MOST_MORE = 2_000  # the backlog, several times: which plan is best for that is the planner's

@@ -30,6 +30,8 @@ from tests.unit.application.outbox.builders import eventually
 
 _TIMEOUT_SECONDS = 60
 _GRACE_OR_LEASE = dt.timedelta(seconds=60)
+# What is queued at the end takes longer than a shutdown lets it go out and waits for threads.
+_SLOWLY = {"pause": 0.2, "shutdown": 0.5}
 
 _SETUP = """
 import datetime as dt
@@ -40,10 +42,10 @@ import threading
 import time
 
 from tests.adapters.sqlalchemy.process_shop import ProcessShop
-from tests.script import exit_codes, in_child
+from tests.forked import exit_codes, in_child
 from tests.unit.application.outbox.builders import a_message, eventually, push, seconds
 
-shop = ProcessShop(pause_seconds=PAUSE)
+shop = ProcessShop(pause_seconds=PAUSE, shutdown_seconds=SHUTDOWN)
 eager = shop.eager
 
 
@@ -61,9 +63,11 @@ class Processes:
     database: OutboxDatabase
     broker: Path
 
-    def run(self, body: str, *, pause: float = 0.0) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, body: str, *, pause: float = 0.0, shutdown: float = 2.0
+    ) -> subprocess.CompletedProcess[str]:
         return run_script(
-            _SETUP.replace("PAUSE", str(pause)),
+            _SETUP.replace("PAUSE", str(pause)).replace("SHUTDOWN", str(shutdown)),
             body,
             timeout_seconds=_TIMEOUT_SECONDS,
             variables={
@@ -251,7 +255,7 @@ def test_what_is_queued_at_the_end_is_sent_or_given_back(processes: Processes, e
         pytest.skip("the same on every database")
     begun = time.monotonic()
 
-    processes.run(f"push_some('m', 40)\n{_ENDINGS[ending]}", pause=0.2)
+    processes.run(f"push_some('m', 40)\n{_ENDINGS[ending]}", **_SLOWLY)
 
     assert time.monotonic() - begun < 30
     # SIGTERM may come between a commit and its announcement: nobody knows of that row.
@@ -296,7 +300,7 @@ def test_children_of_multiprocessing_send_or_give_back_what_they_have_queued(
                 child.join(40)
             print([child.exitcode for child in children])
         """,
-        pause=0.2,
+        **_SLOWLY,
     )
 
     assert (done.stdout, done.stderr) == ("[0, 0]\n", "")

@@ -34,22 +34,19 @@ def tell_stories(
 
     seed = request.config.getoption("hypothesisseed", None)
     gc.freeze()  # what a story drops is collected often: look only at what is new
-    try:
-        run_state_machine_as_test(
-            Story,
-            settings=settings(
-                max_examples=examples,
-                stateful_step_count=40,
-                derandomize=seed is None,
-                database=None,
-                deadline=None,
-                print_blob=True,
-                report_multiple_bugs=False,
-                suppress_health_check=list(HealthCheck),
-            ),
-        )
-    finally:
-        gc.unfreeze()
+    run_state_machine_as_test(
+        Story,
+        settings=settings(
+            max_examples=examples,
+            stateful_step_count=40,
+            derandomize=seed is None,
+            database=None,
+            deadline=None,
+            print_blob=True,
+            report_multiple_bugs=False,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
     return committed
 
 

@@ -23,7 +23,7 @@ from pragmatic_ddd.testing.messages import a_message, delivered, failed
 from pragmatic_ddd_sqlalchemy.store import SqlAlchemyOutboxStore
 from tests.databases import OutboxDatabase
 
-_HOT_AGGREGATES = 20
+_HOT_AGGREGATES = 10
 _FAILING_SENDS = 0.05
 # Longer than any stall of a busy machine: whoever is out of its lease may be overtaken.
 _GRACE = dt.timedelta(seconds=60)

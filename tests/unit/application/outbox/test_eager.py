@@ -848,8 +848,9 @@ def test_a_shutdown_that_follows_one_that_is_complete_does_nothing(
 
 
 def test_a_second_shutdown_waits_for_what_the_first_could_not_finish(
-    eager: EagerOutboxPublisher, store: WatchedStore
+    make_eager: MakeEager, store: WatchedStore
 ) -> None:
+    eager = make_eager(shutdown_timeout=0.01)
     can_write = threading.Event()
     store.before = lambda name: name != "mark_sent" or can_write.wait(DEADLINE.total_seconds())
     push(eager, a_message("m1"))

@@ -20,7 +20,7 @@ import time
 from pragmatic_ddd.application.outbox import *
 from pragmatic_ddd.testing.faults import ScriptedPublisher, waits_for
 from pragmatic_ddd_local import CountingMetrics, InMemoryOutboxStore
-from tests.script import exit_codes, in_child
+from tests.forked import exit_codes, in_child
 from tests.unit.application.outbox.builders import a_message, eventually, push, seconds
 
 store = InMemoryOutboxStore()
