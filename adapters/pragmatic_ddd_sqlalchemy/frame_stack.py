@@ -123,20 +123,19 @@ class FrameStack:
         """Note what it owes by now."""
         self.debt.is_open = self.is_unstored
 
-    def note_write(self, state: State, write: Write, *, is_new: bool) -> None:
+    def note_write(self, state: State, write: Write) -> None:
         """Note that an aggregate's row has been written under its version check."""
         self.unwritten.pop(state, None)
         if write.connection is not self.connection:
             self.checked.discard(state)
-        self.top.writes[state] = write
-        if is_new:
-            self.top.inserted.add(state)
+        self.top.note_write(state, write)
 
     def write_of(self, state: State) -> Write | None:
         """Return the last versioned write of an aggregate in this transaction."""
         for frame in reversed(self.frames):
-            if state in frame.writes:
-                return frame.writes[state]
+            write = frame.writes.get(state)
+            if write is not None:
+                return write
         return None
 
     def carried_from(self, given: AggregateRoot) -> int:
@@ -176,7 +175,7 @@ class FrameStack:
     def drop_events(self) -> None:
         """Undo everything: loaded aggregates lose their events, new ones keep them."""
         for state, pin in self.pins.items():
-            if state not in self.top.inserted:
+            if not self.top.has_inserted(state):
                 _drop_first(pin.aggregate, pin.event_count)
 
     def _forget_stored_events(self) -> None:
@@ -188,7 +187,7 @@ class FrameStack:
     def _undo(self, frame: Frame) -> None:
         for state, mark in frame.marks.items():
             # Without a key it is new and was never flushed: an outer savepoint ends this one.
-            if state.key is not None and state not in frame.inserted:
+            if state.key is not None and not frame.has_inserted(state):
                 self.pins[state].aggregate.triggered_events.cut_back(mark)
             if not any(state in below.marks for below in self.frames):
                 self.unpin(state)
@@ -208,5 +207,4 @@ class FrameStack:
 
 def _drop_first(aggregate: AggregateRoot, count: int) -> None:
     """Remove an aggregate's first ``count`` events."""
-    events = aggregate.triggered_events
-    events.reset(events.mark()[count:])
+    aggregate.triggered_events.drop_first(count)

@@ -89,11 +89,13 @@ class OutboxWriter:
             UnitOfWorkError: It could not be done in one transaction, or events raise events
                 without end. Nothing was stored; roll back.
         """
+        stack.debt.is_open |= bool(stack.pins)
         pins = self._settle(session, stack)
         messages = [*self._messages(stack, pins), *stack.top.records]
         if messages:
             self._store(session, stack, messages, [state for state, _ in pins])
         stack.is_sealed = True
+        stack.debt.is_open = False
 
     def finish(self, stack: FrameStack) -> None:
         """Announce what a transaction has stored, or give up what it has reserved.
@@ -116,18 +118,20 @@ class OutboxWriter:
         Returns:
             The aggregates whose events are to be stored.
         """
-        for pin in stack.pins.values():
-            pin.built.clear()
-        for _ in range(_MOST_ROUNDS):
+        for rounds in range(_MOST_ROUNDS):
             touch_unwritten(session, stack)  # else it might not flush, if nothing else has changed
             stack.is_touched = True
             try:
                 session.flush()
             finally:
                 stack.is_touched = False
+            if not rounds:
+                for pin in stack.pins.values():
+                    pin.begin()
             pins = list(stack.pins_with_events())
             built = [pin.build() for _, pin in pins]
-            if not any(built):
+            # What listeners to the first flush have changed is in the second one.
+            if not any(built) and (rounds or not (stack.unwritten or session.dirty)):
                 return pins
         raise UnitOfWorkError(f"events still raise events after {_MOST_ROUNDS} rounds")
 
@@ -185,7 +189,8 @@ class OutboxWriter:
         bind = self._bind(session)
         connection = session.connection(bind_arguments={"bind": bind})
         refuse_other_database(connection.engine, self.store.engine)
-        _refuse_what_is_not_atomic(session, stack, connection, states)
+        _refuse_what_is_not_atomic(session, connection)
+        _refuse_other_connections(session, stack, bind, connection, states)
         stack.is_joined = isinstance(bind, sa.Connection)
         stack.connection = connection
         stack.checked.update(states)
@@ -231,9 +236,7 @@ def _reserve(eager: IEagerPath, count: int) -> Reservation | None:
         return None
 
 
-def _refuse_what_is_not_atomic(
-    session: Session, stack: FrameStack, connection: sa.Connection, states: Iterable[State]
-) -> None:
+def _refuse_what_is_not_atomic(session: Session, connection: sa.Connection) -> None:
     if session.twophase:
         raise UnitOfWorkError(
             "the outbox does not take part in two-phase commits: what another session prepares "
@@ -243,16 +246,26 @@ def _refuse_what_is_not_atomic(
         raise UnitOfWorkError(
             "the session's connection is in AUTOCOMMIT, where aggregate and events are two facts"
         )
+
+
+def _refuse_other_connections(
+    session: Session,
+    stack: FrameStack,
+    bind: sa.Engine | sa.Connection,
+    connection: sa.Connection,
+    states: Iterable[State],
+) -> None:
+    """Raise where aggregates are stored on another connection than the one to the outbox' bind."""
     for state in states:
-        if _connection_of(session, stack, state) is not connection:
+        write = stack.write_of(state)
+        if write is not None:
+            is_other = write.connection is not connection
+        elif session.get_bind(mapper=state.mapper) is bind:  # the same bind is the same connection
+            is_other = False
+        else:
+            is_other = session.connection(bind_arguments={"mapper": state.mapper}) is not connection
+        if is_other:
             raise UnitOfWorkError(
                 f"{state.class_.__name__} is stored on another connection than the "
                 f"outbox: bind it and the outbox table to the same engine"
             )
-
-
-def _connection_of(session: Session, stack: FrameStack, state: State) -> sa.Connection:
-    write = stack.write_of(state)
-    if write is not None:
-        return write.connection
-    return session.connection(bind_arguments={"mapper": state.mapper})

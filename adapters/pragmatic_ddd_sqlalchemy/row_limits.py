@@ -22,6 +22,9 @@ NOBODY = "nobody"
 BITS = {"aggregate_version": 64, "event_index": 32, "event_version": 32}
 
 
+_LIMITS = {name: 1 << (bits - 1) for name, bits in BITS.items()}
+
+
 def shortened(text: str, length: int) -> str:
     """Return as much of a text as a column takes, without what no column can hold."""
     text = text[:length]
@@ -60,7 +63,7 @@ def checked_number(message: OutboxMessage, name: str) -> int | None:
     if value is None and name == "aggregate_version":
         return None
     # SQLite would make a float of it, MySQL and MariaDB (not strict) the largest that they have.
-    limit = 1 << (BITS[name] - 1)
+    limit = _LIMITS[name]
     if isinstance(value, bool) or not isinstance(value, int) or not -limit <= value < limit:
         raise RefusedByDatabaseError(
             f"{name} {reprlib.repr(value)}{_of(message)}: a whole number of {BITS[name]} bits"

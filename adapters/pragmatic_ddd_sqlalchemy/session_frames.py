@@ -4,7 +4,7 @@ A frame knows only what happened in it; the stack of them is the whole transacti
 """
 
 from typing import Any
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakKeyDictionary
 
 import attrs
 from sqlalchemy import Connection
@@ -24,11 +24,13 @@ class Write:
         connection: Where it was written.
         version: What it gave the row; ``None`` while only the database knows.
         event_count: How many events the aggregate had raised by then.
+        is_new: Whether its first row was written in the same frame.
     """
 
     connection: Connection
     version: object
     event_count: int
+    is_new: bool = False
 
 
 @attrs.define(eq=False)
@@ -62,6 +64,15 @@ class Pin:
         raised = len(self.aggregate.triggered_events)
         return raised if self.left_with is None else min(raised, self.left_with)
 
+    def begin(self) -> None:
+        """Begin a commit with the events that are ready, up to the first deferred one."""
+        events = self.aggregate.triggered_events.mark()[: self.event_count]
+        self.built.clear()
+        for event in events:
+            if not isinstance(event, DomainEvent):
+                break
+            self.built.append(event)
+
     def build(self) -> bool:
         """Build the events that are not built yet; return whether there were any."""
         events = self.aggregate.triggered_events.mark()[len(self.built) : self.event_count]
@@ -78,7 +89,6 @@ class Frame:
         transaction: Whose frame it is.
         marks: How many events an aggregate had when it first collected here.
         writes: Versioned writes. Weak: most aggregates that are written raise no events.
-        inserted: Aggregates that are new here.
         records: Messages without an aggregate.
         carried: How many events of an instance given to ``merge`` its copy has taken over.
     """
@@ -86,14 +96,23 @@ class Frame:
     transaction: SessionTransaction
     marks: dict[State, int] = attrs.field(factory=dict)
     writes: "WeakKeyDictionary[State, Write]" = attrs.field(factory=WeakKeyDictionary)
-    inserted: "WeakSet[State]" = attrs.field(factory=WeakSet)
     records: list[OutboxMessage] = attrs.field(factory=list)
     carried: dict[State, tuple[AggregateRoot, int]] = attrs.field(factory=dict)
+
+    def has_inserted(self, state: State) -> bool:
+        """Say whether an aggregate is new here."""
+        write = self.writes.get(state)
+        return write is not None and write.is_new
+
+    def note_write(self, state: State, write: Write) -> None:
+        """Note the last write of an aggregate's row; what is new stays so."""
+        is_new = write.is_new or self.has_inserted(state)
+        self.writes[state] = write if is_new == write.is_new else attrs.evolve(write, is_new=is_new)
 
     def absorb(self, released: "Frame") -> None:
         """Take over what a released savepoint leaves behind."""
         self.marks = released.marks | self.marks
-        self.writes.update(released.writes)
-        self.inserted.update(released.inserted)
+        for state, write in released.writes.items():
+            self.note_write(state, write)
         self.records += released.records
         self.carried |= released.carried

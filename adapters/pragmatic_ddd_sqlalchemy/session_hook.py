@@ -76,7 +76,7 @@ class SessionHook:
         notice_end(stack)
         if not stack.is_committed:
             stack.drop_events()
-        self.writer.finish(stack)
+        work.when_ended(lambda: self.writer.finish(stack))
 
 
 def _begin(session: OutboxSession, transaction: SessionTransaction) -> None:
@@ -91,7 +91,7 @@ def _take_up(session: OutboxSession, _: SessionTransaction, connection: Connecti
 
 def _note_debt(session: OutboxSession, _context: object) -> None:
     stack = session.outbox_work.stack
-    if stack is not None:
+    if stack is not None and not stack.is_touched:  # else it is noted while it is committed
         stack.note_debt()
 
 

@@ -1,7 +1,7 @@
 """What one session has to do for the outbox: which of its aggregates raise events, and when."""
 
 import contextlib
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from weakref import WeakKeyDictionary
 
 import attrs
@@ -27,6 +27,7 @@ class SessionWork:
         waiting_records: The same for messages without an aggregate.
         versions_before: Of aggregates that it inserts, the version before that.
         versions_to_update: Of aggregates that it is just updating, the version before that.
+        held: What is to be done once SQLAlchemy is done with a commit; ``None``: do it at once.
     """
 
     stack: FrameStack | None = None
@@ -34,6 +35,7 @@ class SessionWork:
     waiting_records: list[OutboxMessage] = attrs.field(factory=list)
     versions_before: "WeakKeyDictionary[State, object]" = attrs.field(factory=WeakKeyDictionary)
     versions_to_update: dict[State, object] = attrs.field(factory=dict)
+    held: list[Callable[[], None]] | None = None
 
     def begin(self, transaction: SessionTransaction) -> None:
         """Open a frame for an outermost transaction or a savepoint."""
@@ -57,9 +59,30 @@ class SessionWork:
             stack.pop()
             return None
         self.stack = None
-        self.versions_before.clear()
+        if self.versions_before:  # clear() takes longer than all else here
+            self.versions_before.clear()
         self.versions_to_update.clear()
         return stack
+
+    def hold(self) -> None:
+        """Hold back what is to be done when a transaction has ended.
+
+        A thread that is woken while this one still has the interpreter wakes up twice.
+        """
+        self.held = []
+
+    def let_go(self) -> None:
+        """Do what was held back."""
+        held, self.held = self.held or (), None
+        for ending in held:
+            ending()
+
+    def when_ended(self, ending: Callable[[], None]) -> None:
+        """Have something done now that a transaction has ended."""
+        if self.held is None:
+            ending()
+        else:
+            self.held.append(ending)
 
     def observe(self, session: Session, aggregate: AggregateRoot) -> None:
         """Watch an aggregate that has come into the session, perhaps with events."""
@@ -115,10 +138,10 @@ class SessionWork:
         if self.stack is not None:
             self.stack.unpin(state)
 
-    def written(self, state: State, write: Write, *, is_new: bool) -> None:
+    def written(self, state: State, write: Write) -> None:
         """Note that the flush has written an aggregate's row under its version check."""
         if self.stack is not None:
-            self.stack.note_write(state, write, is_new=is_new)
+            self.stack.note_write(state, write)
 
     def record(self, session: Session, message: OutboxMessage) -> None:
         """Have a message stored that no aggregate has raised."""

@@ -11,7 +11,7 @@ know SQLAlchemy, and must not see its errors.
 """
 
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 import attrs
 import sqlalchemy as sa
@@ -69,12 +69,16 @@ class SqlAlchemyUnitOfWork:
 
     def commit(self) -> None:
         self._check_open()
+        work = cast("OutboxSession", self.session).outbox_work
+        work.hold()
         try:
             self.session.commit()
         except BaseException:
             self.rollback()
             with translated(), lost_races_told():
                 raise
+        finally:
+            work.let_go()
         self._has_ended = True
 
     def rollback(self) -> None:

@@ -8,6 +8,7 @@ import functools
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
+import attrs
 from sqlalchemy import Column, Connection, event
 from sqlalchemy.orm import (
     ColumnProperty,
@@ -158,7 +159,8 @@ def _after_insert(mapper: AnyMapper, connection: Connection, aggregate: Aggregat
     work = _work_of(state)
     if work is not None:
         version = _loaded_version(mapper, state)
-        work.written(state, _write(connection, version, aggregate), is_new=True)
+        write = _write(connection, version, aggregate)
+        work.written(state, attrs.evolve(write, is_new=True))
 
 
 def _before_update(mapper: AnyMapper, _: Connection, aggregate: AggregateRoot) -> None:
@@ -176,7 +178,7 @@ def _after_update(mapper: AnyMapper, connection: Connection, aggregate: Aggregat
         before = work.versions_to_update.pop(state, None)
         version = _loaded_version(mapper, state)
         if version != before or (_has_no_counter(mapper) and _has_net_changes(aggregate)):
-            work.written(state, _write(connection, version, aggregate), is_new=False)
+            work.written(state, _write(connection, version, aggregate))
 
 
 def _after_delete(mapper: AnyMapper, connection: Connection, aggregate: AggregateRoot) -> None:
@@ -184,7 +186,7 @@ def _after_delete(mapper: AnyMapper, connection: Connection, aggregate: Aggregat
     work = _work_of(state)
     if work is not None:
         version = _next(_committed_version(mapper, state))
-        work.written(state, _write(connection, version, aggregate), is_new=False)
+        work.written(state, _write(connection, version, aggregate))
 
 
 def _refresh(aggregate: AggregateRoot, _: object, names: Collection[str] | None) -> None:

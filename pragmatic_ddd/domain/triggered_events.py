@@ -59,6 +59,10 @@ class TriggeredEvents:
         """Go back to a mark: the events of a transaction that did not happen are raised again."""
         self._items = list(mark)
 
+    def drop_first(self, count: int) -> None:
+        """Drop the first ``count`` events: they are stored."""
+        del self._items[:count]
+
     def cut_back(self, count: int) -> None:
         """Keep the first ``count`` events: what was raised after them never happened."""
         del self._items[count:]

@@ -18,7 +18,7 @@ from tests.benchmarks.measurement import Contender, Measured, in_turn
 from tests.benchmarks.orders import Order
 from tests.benchmarks.publisher import NoPublisher
 
-_BLOCK = 25  # short, so that what slows the machine down slows all contenders of a round
+_BLOCK = 5  # short, so that what slows the machine down slows all contenders of a round
 _PATIENCE = dt.timedelta(seconds=60)
 
 # Rows are born owned at READ COMMITTED only, which is not what MariaDB begins with.
@@ -29,7 +29,7 @@ def run(*, quick: bool) -> Findings:
     """Measure on each database."""
     findings = Findings()
     for kind in DATABASES:
-        measured = _measure(kind, rounds=12 if quick else 80)
+        measured = _measure(kind, rounds=50 if quick else 250)
         for key, contender in {
             "store_overhead": "event",
             "store_overhead_version_only": "event_version_only",

@@ -16,7 +16,8 @@ from pragmatic_ddd_sqlalchemy.dialects.statements import (
     insert_parameters,
     named,
     names_of,
-    single_insert_parameters,
+    ownable,
+    reserved,
 )
 
 # A scalar subquery is probed row by row; EXISTS might become a hash over all unsent rows.
@@ -47,12 +48,10 @@ FROM (
     FROM {rows} AS b
     ORDER BY b.place
 ) AS n
-RETURNING message_id, id, claim_token IS NOT NULL AS owned
+RETURNING {returned}, claim_token IS NOT NULL AS owned
 """
 
 _COLUMNS = {
-    "place": "integer",
-    "ownable": "boolean",
     "message_id": "text",
     "aggregate_type": "text",
     "aggregate_id": "text",
@@ -65,11 +64,14 @@ _COLUMNS = {
 }
 _MANY_ROWS = f"""(
     SELECT * FROM json_to_recordset(CAST(:batch AS json))
-        AS b ({", ".join(f"{name} {kind}" for name, kind in _COLUMNS.items())})
+        AS b (place integer, ownable boolean,
+            {", ".join(f"{name} {kind}" for name, kind in _COLUMNS.items())})
 )"""  # noqa: S608  # of the names above
-# What most transactions store: one event needs no JSON to be read.
+# What most transactions store: one event needs no JSON to be read, and comes without a token where
+# it may not be owned.
 _ONE_ROW = f"""(
-    SELECT {", ".join(f"CAST(:{name} AS {kind}) AS {name}" for name, kind in _COLUMNS.items())}
+    SELECT 0 AS place, CAST(:claim_token AS text) IS NOT NULL AS ownable,
+        {", ".join(f"CAST(:{name} AS {kind}) AS {name}" for name, kind in _COLUMNS.items())}
 )"""
 
 
@@ -85,8 +87,8 @@ class PostgreSqlInsert:
         """Put the table's names into the SQL."""
         names = names_of(table, dialect)
         return cls(
-            many=named(_INSERT, {"rows": _MANY_ROWS} | names),
-            one=named(_INSERT, {"rows": _ONE_ROW} | names),
+            many=named(_INSERT, {"rows": _MANY_ROWS, "returned": "message_id, id"} | names),
+            one=named(_INSERT, {"rows": _ONE_ROW, "returned": "id"} | names),
         )
 
     def insert(
@@ -97,11 +99,16 @@ class PostgreSqlInsert:
     ) -> dict[str, Inserted]:
         """Insert rows in the given order; see ``IOutboxDialect.insert``."""
         if len(rows) == 1:
-            parameters = single_insert_parameters(rows[0], reservation)
-            inserted = self._one.execute(connection, parameters)
-        else:
-            inserted = self._many.execute(connection, insert_parameters(rows, reservation))
+            return self._insert_one(connection, rows[0], reservation)
+        inserted = self._many.execute(connection, insert_parameters(rows, reservation))
         return {
             message_id: Inserted(id=row_id, owned=owned)
             for message_id, row_id, owned in inserted.all()
         }
+
+    def _insert_one(
+        self, connection: sa.Connection, row: dict[str, Any], reservation: Reservation | None
+    ) -> dict[str, Inserted]:
+        owner = reservation if all(ownable([row], reservation)) else None
+        row_id, owned = self._one.execute(connection, row | reserved(owner)).one()
+        return {row["message_id"]: Inserted(id=row_id, owned=owned)}

@@ -202,14 +202,7 @@ def insert_parameters(
 ) -> dict[str, object]:
     """Return what an INSERT of a whole batch takes."""
     marked = _marked(rows, reservation)
-    return {"batch": as_json(marked)} | _reserved(reservation)
-
-
-def single_insert_parameters(
-    row: dict[str, Any], reservation: Reservation | None
-) -> dict[str, object]:
-    """Return what an INSERT of one row takes that has a parameter for each column."""
-    return _marked([row], reservation)[0] | _reserved(reservation)
+    return {"batch": as_json(marked)} | reserved(reservation)
 
 
 def _marked(
@@ -219,7 +212,8 @@ def _marked(
     return [row | {"place": place, "ownable": may} for place, (row, may) in marks]
 
 
-def _reserved(reservation: Reservation | None) -> dict[str, object]:
+def reserved(reservation: Reservation | None) -> dict[str, object]:
+    """Return the parameters that say who owns what is born owned, and for how long."""
     return {
         "claim_token": None if reservation is None else reservation.claim_token,
         "grace": None if reservation is None else reservation.grace.total_seconds(),

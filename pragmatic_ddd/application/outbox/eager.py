@@ -10,7 +10,7 @@ Whatever goes wrong, the rows stay in the outbox and the relay is the net.
 
 import datetime as dt
 import logging
-import secrets
+import os
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -111,7 +111,7 @@ class EagerOutboxPublisher:
         """
         if self.health.probe_in > _NOTHING:
             return None
-        token = secrets.token_hex(16)
+        token = os.urandom(16).hex()
         if not self._board.reserve(token, count, self._end_of_grace()):
             return None
         return Reservation(claim_token=token, grace=self.config.grace)

@@ -15,7 +15,8 @@ from tests.acceptance.faults.verdict import judge
 _ACCOUNTS = 20
 _STEP_SECONDS = 10.0
 _IDLE_SECONDS = 1200.0
-_PATIENCE_SECONDS = 3600.0
+# Ten tries that count, each after a backoff of five minutes at most, and some more.
+_PATIENCE_SECONDS = _IDLE_SECONDS + 12 * 300.0
 _PATIENCE_FLAPPING_SECONDS = 4 * 3600.0
 
 # The one that makes the broker hang up, alone for a while, is taken for an outage: its tries then
