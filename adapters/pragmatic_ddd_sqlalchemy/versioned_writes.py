@@ -57,17 +57,12 @@ def version_of(aggregate: AggregateRoot, state: State, write: Write | None) -> i
     Deleting an aggregate is a change as any other: its number is one above the last version.
 
     Raises:
-        UnitOfWorkError: The version is no whole number, or was not checked.
+        UnitOfWorkError: The version is no whole number.
     """
     key = version_key(state.mapper)
     if key is None:
         return 0
-    if write is None:
-        raise UnitOfWorkError(
-            f"{type(aggregate).__name__} has events, and its row was not written under its "
-            "version check: they would have no place in its history"
-        )
-    if write.version is not None:
+    if write is not None and write.version is not None:
         version = write.version
     else:
         version = attributes.get_attribute(aggregate, key)
