@@ -79,16 +79,16 @@ _ONE_ROW = f"""(
 class PostgreSqlInsert:
     """Inserts rows of one table."""
 
-    _many: Sql
-    _one: Sql
+    _insert_many: Sql
+    _insert_one: Sql
 
     @classmethod
     def for_table(cls, table: sa.Table, dialect: sa.Dialect) -> Self:
         """Put the table's names into the SQL."""
         names = names_of(table, dialect)
         return cls(
-            many=named(_INSERT, {"rows": _MANY_ROWS, "returned": "message_id, id"} | names),
-            one=named(_INSERT, {"rows": _ONE_ROW, "returned": "id"} | names),
+            insert_many=named(_INSERT, {"rows": _MANY_ROWS, "returned": "message_id, id"} | names),
+            insert_one=named(_INSERT, {"rows": _ONE_ROW, "returned": "id"} | names),
         )
 
     def insert(
@@ -99,16 +99,16 @@ class PostgreSqlInsert:
     ) -> dict[str, Inserted]:
         """Insert rows in the given order; see ``IOutboxDialect.insert``."""
         if len(rows) == 1:
-            return self._insert_one(connection, rows[0], reservation)
-        inserted = self._many.execute(connection, insert_parameters(rows, reservation))
+            return self._insert_single(connection, rows[0], reservation)
+        inserted = self._insert_many.execute(connection, insert_parameters(rows, reservation))
         return {
             message_id: Inserted(id=row_id, owned=owned)
             for message_id, row_id, owned in inserted.all()
         }
 
-    def _insert_one(
+    def _insert_single(
         self, connection: sa.Connection, row: dict[str, Any], reservation: Reservation | None
     ) -> dict[str, Inserted]:
         owner = reservation if all(ownable([row], reservation)) else None
-        row_id, owned = self._one.execute(connection, row | reserved(owner)).one()
+        row_id, owned = self._insert_one.execute(connection, row | reserved(owner)).one()
         return {row["message_id"]: Inserted(id=row_id, owned=owned)}
