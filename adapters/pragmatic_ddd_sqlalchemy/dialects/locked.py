@@ -81,20 +81,6 @@ class Locked:
         return cls(rows=rows, aggregates=aggregates, places=places)
 
 
-def take_parameters(
-    locked: Locked, claim_token: str, lease_seconds: float, confirmed_token: str
-) -> dict[str, object]:
-    """Return what the statement takes that verifies and marks in one."""
-    placed = zip(locked.rows, locked.places, strict=True)
-    return {
-        "batch": as_json([{"id": row.id, "place": place} for row, place in placed]),
-        "aggregates": aggregates_json(locked),
-        "claim_token": claim_token,
-        "lease": lease_seconds,
-        "confirmed": confirmed_token,
-    }
-
-
 def aggregates_json(locked: Locked) -> str:
     """Return the locked aggregates, each with its place, as one parameter."""
     return as_json(

@@ -11,7 +11,7 @@ import attrs
 import sqlalchemy as sa
 
 from pragmatic_ddd.ports.outbox_message import Reservation
-from pragmatic_ddd_sqlalchemy.dialects.locked import Locked, take_parameters
+from pragmatic_ddd_sqlalchemy.dialects.locked import Locked, aggregates_json
 from pragmatic_ddd_sqlalchemy.dialects.sql import Sql
 from pragmatic_ddd_sqlalchemy.dialects.statements import (
     Inserted,
@@ -361,7 +361,14 @@ class SqliteDialect:
         lease_seconds: float,
         confirmed_token: str,
     ) -> Sequence[Row]:
-        parameters = take_parameters(locked, claim_token, lease_seconds, confirmed_token)
+        placed = zip(locked.rows, locked.places, strict=True)
+        parameters = {
+            "batch": as_json([{"id": row.id, "place": place} for row, place in placed]),
+            "aggregates": aggregates_json(locked),
+            "claim_token": claim_token,
+            "lease": lease_seconds,
+            "confirmed": confirmed_token,
+        }
         return self._take.execute(connection, parameters).all()
 
     def park_tails(self, connection: sa.Connection, ids: Sequence[int]) -> None:

@@ -14,7 +14,7 @@ from typing import TypeGuard
 import attrs
 
 from pragmatic_ddd.application.outbox.answers import Answers, is_of_a_person
-from pragmatic_ddd.application.outbox.delivery import lanes
+from pragmatic_ddd.application.outbox.delivery import ends_in_lease, lanes
 from pragmatic_ddd.application.outbox.settlement import Settlement
 from pragmatic_ddd.errors import BrokerUnavailableError, EventUnconfirmedError
 from pragmatic_ddd.ports.events import IPipelinedEventPublisher, IStoredEventPublisher
@@ -94,8 +94,7 @@ class WaveDelivery:
     def _may_be_sent(self, claimed: ClaimedMessage, outcome: Settlement) -> bool:
         if self.answers.bury_spent(claimed, outcome):
             return False
-        longest_call = self.publisher.longest_call.total_seconds()
-        return self.monotonic() + longest_call < claimed.deadline
+        return ends_in_lease(claimed, self.publisher, self.monotonic())
 
     def _publish(self, claimed: Sequence[ClaimedMessage]) -> Sequence[object]:
         """Return one answer for each message, whatever the event manager does."""
