@@ -177,10 +177,12 @@ class FrameStack:
         for state, pin in self.pins.items():
             if not self.top.has_inserted(state):
                 _drop_first(pin.aggregate, pin.event_count)
+                pin.aggregate.forget_operations()
 
     def _forget_stored_events(self) -> None:
         for pin in self.pins.values():
             _drop_first(pin.aggregate, len(pin.built))
+            pin.aggregate.forget_operations()
         for given, count in self.top.carried.values():
             _drop_first(given, count)
 
