@@ -96,6 +96,13 @@ class AggregateRoot(Entity):
         self._before_collecting()
         self.triggered_events.add_later(build)
 
+    def trigger_data_sync_hook(self) -> None:
+        """Bring derived fields up to date; a repository calls it just before it writes.
+
+        Does nothing: override it for totals, counters and copies that must agree with the rest.
+        It may be called more often than the aggregate is written.
+        """
+
     def observe_collection(self, observer: CollectionObserver | None) -> None:
         """Have ``observer`` called before each event is collected; ``None`` ends that.
 
