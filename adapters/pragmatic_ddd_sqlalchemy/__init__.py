@@ -8,6 +8,7 @@ from pragmatic_ddd_sqlalchemy.engine import (
     refuse_unsafe,
 )
 from pragmatic_ddd_sqlalchemy.outbox import SqlAlchemyOutbox
+from pragmatic_ddd_sqlalchemy.repository import Repository
 from pragmatic_ddd_sqlalchemy.schema import validate_schema
 from pragmatic_ddd_sqlalchemy.store import SqlAlchemyOutboxStore
 from pragmatic_ddd_sqlalchemy.table import ddl, metadata, outbox_message, outbox_table
@@ -16,6 +17,7 @@ from pragmatic_ddd_sqlalchemy.unit_of_work import SqlAlchemyUnitOfWork, SqlAlche
 
 __all__ = [
     "READ_ONLY",
+    "Repository",
     "SqlAlchemyOutbox",
     "SqlAlchemyOutboxStore",
     "SqlAlchemyTransactionOperations",

@@ -187,10 +187,11 @@ class AggregateRoot(Entity):
         self.triggered_events.add_later(build)
 
     def trigger_data_sync_hook(self) -> None:
-        """Bring derived data up to date; repositories call it just before they write.
+        """Bring derived fields up to date; a repository calls it just before it writes.
 
-        Does nothing: override it. A plain session does not call it: there, listen to
-        SQLAlchemy's ``before_insert`` and ``before_update``.
+        Does nothing: override it for totals, counters and copies that must agree with the rest.
+        It may be called more often than the aggregate is written. A plain session does not call
+        it: there, listen to SQLAlchemy's ``before_insert`` and ``before_update``.
         """
 
     def clear_work_unit_state(self) -> None:

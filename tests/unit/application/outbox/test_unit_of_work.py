@@ -253,10 +253,7 @@ def test_a_failed_commit_drops_the_events_of_a_loaded_aggregate(shop: Shop) -> N
 
 
 def test_a_failed_commit_takes_the_version_back_that_a_repository_has_raised(shop: Shop) -> None:
-    class ForgetfulRepository:
-        def find_by_id(self, aggregate_id: object) -> Order | None:
-            return None
-
+    class ForgetfulRepository(InMemoryRepository[Order]):
         def save(self, aggregate: Order) -> None:
             aggregate.version += 1
 
@@ -264,7 +261,7 @@ def test_a_failed_commit_takes_the_version_back_that_a_repository_has_raised(sho
     order.place()
     shop.serializer.refused = "shop.order.placed"
     work = shop.work()
-    work.repositories = {Order: ForgetfulRepository()}
+    work.repositories = {Order: ForgetfulRepository(Order, shop.transactions)}
     work.add(order)
 
     with pytest.raises(EventSerializationError):
