@@ -138,6 +138,10 @@ class FrameStack:
                 return write
         return None
 
+    def has_inserted(self, state: State) -> bool:
+        """Say whether an aggregate is new in this transaction."""
+        return any(frame.has_inserted(state) for frame in self.frames)
+
     def carried_from(self, given: AggregateRoot) -> int:
         """Return how many events of an instance its merged copy has taken over."""
         state = instance_state(given)

@@ -108,6 +108,11 @@ class AggregateRoot(Entity):
         broken = BrokenRule(message, parameters)
         self.__dict__.setdefault(_BROKEN_RULES, []).append(broken)
 
+    def pull_broken_rules(self) -> tuple[BrokenRule, ...]:
+        """Return the broken rules and forget them: who checks the aggregate deals with them."""
+        found: list[BrokenRule] = self.__dict__.pop(_BROKEN_RULES, [])
+        return tuple(found)
+
     @property
     def triggered_operations(self) -> TriggeredOperations:
         """The operations recorded since it was last stored, or its events were dropped."""

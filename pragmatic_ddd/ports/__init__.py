@@ -1,7 +1,14 @@
 """The ports: what the framework asks of databases, brokers and the application."""
 
 from pragmatic_ddd.ports.clock import IClock
+from pragmatic_ddd.ports.commands import (
+    EntityFactory,
+    EntityUpdater,
+    ICommandExecutor,
+    IEntityPropertyResolver,
+)
 from pragmatic_ddd.ports.configuration import IConfigurationSource
+from pragmatic_ddd.ports.dry_run import DryRunResult
 from pragmatic_ddd.ports.events import (
     Delivery,
     IEventManager,
@@ -37,9 +44,14 @@ __all__ = [
     "ClaimedMessage",
     "Delivered",
     "Delivery",
+    "DryRunResult",
+    "EntityFactory",
+    "EntityUpdater",
     "FailedTry",
     "IClock",
+    "ICommandExecutor",
     "IConfigurationSource",
+    "IEntityPropertyResolver",
     "IEventManager",
     "IEventMetrics",
     "IEventPublisher",
