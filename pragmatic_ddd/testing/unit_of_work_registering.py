@@ -148,6 +148,21 @@ class UnitOfWorkRegistering:
         assert len(stored_messages()) == 1
         assert self._balance(units_of_work, "a1") == 0
 
+    def test_what_logic_has_noted_before_it_refuses_is_forgotten(
+        self, units_of_work: UnitsOfWork, stored_messages: StoredMessages
+    ) -> None:
+        account = self._new_account("a1")
+        with units_of_work() as work:
+            work.register(account, logic=_refuse)
+            with pytest.raises(AccountClosedError):
+                work.commit()
+        assert account.broken_rules == ()
+
+        with units_of_work() as work:
+            work.register(account)
+            work.commit()
+        assert len(stored_messages()) > 0
+
     def test_a_dry_run_reports_broken_rules_and_stores_nothing(
         self, units_of_work: UnitsOfWork, stored_messages: StoredMessages
     ) -> None:
@@ -316,4 +331,5 @@ def _deposit_and_note(account: Account) -> None:
 
 def _refuse(account: Account) -> None:
     account.deposit(1)
+    account.add_broken_rule(AccountRules.ODD)
     raise AccountClosedError(account.id)
