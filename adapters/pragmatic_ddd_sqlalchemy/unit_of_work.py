@@ -119,6 +119,9 @@ class SqlAlchemyUnitOfWork:
         finally:
             work.let_go()
         self._has_ended = True
+        for registration in self._registered:
+            # The session has done so for aggregates with events, or that it had loaded.
+            registration.aggregate.forget_operations()
 
     def rollback(self) -> None:
         if self._has_ended:

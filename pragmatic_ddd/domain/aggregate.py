@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from pragmatic_ddd.domain.broken_rules import BrokenRule
+from pragmatic_ddd.domain.causation import caused_event, checked_operation
 from pragmatic_ddd.domain.entity import Entity
 from pragmatic_ddd.domain.events import DomainEvent
 from pragmatic_ddd.domain.message_codes import MessageCode
@@ -25,10 +26,9 @@ from pragmatic_ddd.domain.operations import (
     OperationRegistry,
     TriggeredOperations,
     checked_registry,
-    code_of,
 )
 from pragmatic_ddd.domain.triggered_events import EventFactory, TriggeredEvents
-from pragmatic_ddd.errors import ForeignEventError, OperationError
+from pragmatic_ddd.errors import ForeignEventError
 
 _EVENTS = "_triggered_events"
 _OPERATIONS = "_triggered_operations"
@@ -128,7 +128,7 @@ class AggregateRoot(Entity):
             OperationError: It is not in the registry of the class; nothing was recorded.
             TypeError: It is neither an operation nor the code of one.
         """
-        code = self._checked_code(operation)
+        code = self._checked_operation(operation)
         self._before_collecting()
         self.triggered_operations.add(code)
 
@@ -187,7 +187,7 @@ class AggregateRoot(Entity):
 
         self._check_name()
         if operation is not None:
-            self._checked_code(operation)
+            self._checked_operation(operation)
         self._before_collecting()
         self.triggered_events.add_later(build)
 
@@ -233,24 +233,11 @@ class AggregateRoot(Entity):
     def _caused(
         self, event: DomainEvent, named: EntityOperation | str | None, recorded: str | None
     ) -> DomainEvent:
-        """Return an event with its cause: what was named, else its own, else what was recorded."""
-        if named is not None:
-            return event.caused_by(self._checked_code(named))
-        if event.operation_code is not None:
-            self._checked_code(event.operation_code)
-            return event
-        if recorded is not None:
-            return event.caused_by(recorded)
-        if self.operation_registry is not None:
-            raise OperationError(self.aggregate_name, None, event.event_type)
-        return event
+        registry, name = self.operation_registry, self.aggregate_name
+        return caused_event(event, registry, name, named=named, recorded=recorded)
 
-    def _checked_code(self, operation: EntityOperation | str) -> str:
-        code = code_of(operation)
-        registry = self.operation_registry
-        if registry is not None and registry.find(code) is None:
-            raise OperationError(self.aggregate_name, code)
-        return code
+    def _checked_operation(self, operation: EntityOperation | str) -> str:
+        return checked_operation(operation, self.operation_registry, self.aggregate_name)
 
     def _check(self, event: DomainEvent) -> None:
         self._check_name()

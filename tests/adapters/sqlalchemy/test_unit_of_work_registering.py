@@ -11,7 +11,7 @@ from pragmatic_ddd.errors import BrokenRuleAggregateError, OutboxStoreError, Uni
 from pragmatic_ddd_sqlalchemy import Repository
 from pragmatic_ddd_sqlalchemy.unit_of_work import SqlAlchemyUnitOfWork, SqlAlchemyUnitsOfWork
 from tests.adapters.sqlalchemy.databases import any_shop
-from tests.adapters.sqlalchemy.models import Line, Order, line_table, order_table
+from tests.adapters.sqlalchemy.models import Counter, Line, Order, line_table, order_table
 from tests.adapters.sqlalchemy.shop import Shop
 
 __all__ = ["any_shop"]
@@ -166,6 +166,17 @@ def test_the_hook_before_it_is_stored_is_called_once_for_what_is_registered(
         work.commit()
 
     assert called == ["o1", "o2"]
+
+
+def test_operations_of_a_new_aggregate_without_events_are_forgotten_when_it_is_stored(
+    any_shop: Shop,
+) -> None:
+    counter = Counter(id="c1")
+    with work_in(any_shop) as work:
+        work.register(counter, logic=lambda one: one.record_operation("test.counter.begin"))
+        work.commit()
+
+    assert (counter.version, len(counter.triggered_operations)) == (1, 0)
 
 
 def test_an_error_of_the_database_in_a_rule_is_translated_and_ends_the_dry_run(

@@ -154,7 +154,9 @@ def test_without_a_registry_any_operation_is_taken_and_none_is_needed() -> None:
     note.record_operation(PACK)
     note.collect_event(a_payment())
 
-    assert causes(note) == [None, "shop.order.pack"]
+    note.collect_event(a_payment("whatever an event was made with"))
+
+    assert causes(note) == [None, "shop.order.pack", "whatever an event was made with"]
 
 
 @pytest.mark.parametrize("operation", [7, "pack it", ""])
