@@ -13,6 +13,7 @@ from pragmatic_ddd.ports.events import (
     Receipt,
     Subscriber,
 )
+from pragmatic_ddd.ports.feature_toggle import IFeatureToggle, ToggleState
 from pragmatic_ddd.ports.metrics import IEventMetrics, PublishPath
 from pragmatic_ddd.ports.outbox import IOutboxStore
 from pragmatic_ddd.ports.outbox_message import (
@@ -44,6 +45,7 @@ __all__ = [
     "IEventMetrics",
     "IEventPublisher",
     "IEventSerializer",
+    "IFeatureToggle",
     "ILifecycle",
     "IOutboxStore",
     "IPipelinedEventPublisher",
@@ -61,4 +63,5 @@ __all__ = [
     "Reservation",
     "StoredMessage",
     "Subscriber",
+    "ToggleState",
 ]
