@@ -58,7 +58,7 @@ def external(billing: Billing, **changes: Any) -> Call:  # noqa: ANN401
     call: Call = ExternalCall(
         system="billing",
         operation="charge",
-        convert=lambda charge: {"key": charge.order_id, "amount": f"{charge.cents / 100:.2f}"},
+        convert=lambda charge: {"key": charge.order_id, "cents": str(charge.cents)},
         call=billing.post,
         convert_back=lambda received: received["receipt"],
         refused=(PaymentRequiredError,),
