@@ -1,5 +1,6 @@
 """The ports: what the framework asks of databases, brokers and the application."""
 
+from pragmatic_ddd.ports.broadcast import AggregateMessageEnvelope, IBroadcastMessenger
 from pragmatic_ddd.ports.clock import IClock
 from pragmatic_ddd.ports.configuration import IConfigurationSource
 from pragmatic_ddd.ports.events import (
@@ -34,11 +35,13 @@ from pragmatic_ddd.ports.transactions import ITransactionOperations
 from pragmatic_ddd.ports.unit_of_work import IUnitOfWork
 
 __all__ = [
+    "AggregateMessageEnvelope",
     "Backlog",
     "ClaimedMessage",
     "Delivered",
     "Delivery",
     "FailedTry",
+    "IBroadcastMessenger",
     "IClock",
     "IConfigurationSource",
     "IEventManager",
