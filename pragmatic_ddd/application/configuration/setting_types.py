@@ -77,9 +77,8 @@ def _duration(value: object) -> dt.timedelta:
 
 
 def _float(value: object) -> float:
-    is_number = isinstance(value, (str, int, float)) and not isinstance(value, bool)
     try:
-        number = float(str(value)) if is_number else math.nan
+        number = float(str(value))
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
@@ -88,10 +87,9 @@ def _float(value: object) -> float:
 
 
 def _decimal(value: object) -> Decimal:
-    # A file's 0.1 is binary, and no longer what was written.
-    is_exact = isinstance(value, (str, int, Decimal)) and not isinstance(value, bool)
     try:
-        number = Decimal(str(value)) if is_exact else Decimal("nan")
+        # A file's 0.1 is binary, and no longer what was written.
+        number = Decimal("nan" if isinstance(value, float) else str(value))
     except InvalidOperation:
         number = Decimal("nan")
     if not number.is_finite():

@@ -10,9 +10,17 @@ import pytest
 from pragmatic_ddd import DomainEvent
 from pragmatic_ddd.application.broadcast import BroadcastSubscriber
 from pragmatic_ddd.application.events import SubscriberRegistry
+from pragmatic_ddd.application.outbox import EventEncoding, OutboxRelay
 from pragmatic_ddd.errors import BroadcastEnvelopeError, BroadcastSendError
 from pragmatic_ddd.ports import AggregateMessageEnvelope, Receipt
-from pragmatic_ddd_local import Broadcast, InMemoryBroadcastMessenger
+from pragmatic_ddd.testing.clock import SettableClock
+from pragmatic_ddd_local import (
+    Broadcast,
+    InMemoryBroadcastMessenger,
+    InMemoryEventManager,
+    InMemoryOutboxStore,
+)
+from pragmatic_ddd_orjson import EventTypeRegistry, OrjsonEventSerializer
 
 _NOON = dt.datetime(2026, 1, 31, 12, tzinfo=dt.UTC)
 
@@ -122,6 +130,36 @@ def test_a_message_that_is_not_confirmed_makes_the_subscriber_fail() -> None:
 
     with pytest.raises(BroadcastSendError, match="no answer"):
         subscriber(messenger=Silent())(paid())
+
+
+def test_behind_an_outbox_a_message_is_sent_until_it_is_confirmed() -> None:
+    messenger = InMemoryBroadcastMessenger()
+    tries: list[str] = []
+
+    def fail_once(envelope: AggregateMessageEnvelope) -> None:
+        tries.append(envelope.message_id)
+        if len(tries) == 1:
+            raise TimeoutError("no answer")
+
+    messenger.subscribe("shop-orders", fail_once)
+    serializer = OrjsonEventSerializer(EventTypeRegistry(OrderPaid))
+    encoding, clock = EventEncoding(serializer=serializer), SettableClock()
+    store = InMemoryOutboxStore(clock)
+    first, second = paid(), paid().placed_at(4, 0)
+    store.store([encoding.encode(event, aggregate_type="shop.order") for event in (first, second)])
+    events = InMemoryEventManager(serializer)
+    events.register_subscriber("tell-others", OrderPaid, subscriber(messenger=messenger))
+
+    with events:
+        relay = OutboxRelay(store=store, publisher=events)
+        relay.run_once()
+        assert messenger.sent == []
+        clock.advance(dt.timedelta(minutes=1))
+        relay.run_once()
+        relay.run_once()
+
+    assert tries == [first.event_id, first.event_id, second.event_id]
+    assert [each.envelope.aggregate_version for each in messenger.sent] == [3, 4]
 
 
 @pytest.mark.parametrize(

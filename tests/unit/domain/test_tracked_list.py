@@ -240,13 +240,49 @@ def test_of_equal_items_as_few_move_as_can_be() -> None:
     assert prices.changes() == Changes(added={}, updated={}, removed={2: Money(1)})
 
 
+def test_what_has_stayed_at_its_place_has_not_moved() -> None:
+    prices = TrackedList([Money(1), Money(1)])
+
+    prices[0] = Money(2)
+
+    assert prices.changes() == Changes(added={0: Money(2)}, updated={}, removed={0: Money(1)})
+
+
+def test_equal_items_keep_their_order() -> None:
+    prices = TrackedList([Money(1), Money(1), Money(2), Money(2)])
+
+    prices.reverse()
+
+    assert prices.changes().moved == {2: 0, 3: 1, 0: 2, 1: 3}
+
+
 def test_entities_without_an_id_are_known_by_themselves() -> None:
     first, second = a_line(None), a_line(None)
     lines = TrackedList([first])
 
-    lines.append(second)
+    lines[0] = second
 
-    assert lines.changes().added == {1: second}
+    assert lines.changes() == Changes(added={0: second}, updated={}, removed={0: first})
+
+
+def test_whatever_has_an_id_is_known_by_that_and_its_class() -> None:
+    @attrs.define
+    class Row:
+        id: int
+        text: str
+
+    @attrs.define
+    class SpecialRow(Row):
+        pass
+
+    rows = TrackedList([Row(1, "a"), Row(2, "b")])
+
+    rows[:] = [Row(1, "c"), SpecialRow(2, "b")]
+
+    changes = rows.changes()
+    assert changes.updated == {0: Row(1, "c")}
+    assert changes.added == {1: SpecialRow(2, "b")}
+    assert changes.removed == {1: Row(2, "b")}
 
 
 def test_a_key_says_by_what_an_item_is_known() -> None:
