@@ -8,8 +8,8 @@ class IConfigurationSource(Protocol):
     """Answers for keys such as ``outbox.poll-interval``. Safe to call from any thread.
 
     Two more methods are used where a source has them. ``keys()`` returns every key, so that a
-    misspelt one can be named. ``origin(key)`` says in a message where a setting stands, as in
-    `` in shop.toml`` or `` from OUTBOX_POLL_INTERVAL``, with a space before it.
+    misspelt one can be named. ``origin(key)`` says in a message where a setting stands, such as
+    ``in shop.toml`` or ``from OUTBOX_POLL_INTERVAL``.
     """
 
     @abstractmethod

@@ -26,7 +26,7 @@ class EnvironmentConfigurationSource:
 
     def origin(self, key: str) -> str:
         """Say where a setting stands, for messages."""
-        return f" from {self._variable(key)}"
+        return f"from {self._variable(key)}"
 
     def _variable(self, key: str) -> str:
         return self.prefix + re.sub(r"[.-]", "_", key).upper()

@@ -37,7 +37,7 @@ class LayeredConfigurationSource:
     def origin(self, key: str) -> str:
         """Say where a setting stands, for messages."""
         source = self._first(key)
-        return "" if source is None else origin_of(source, key)
+        return "" if source is None else origin_of(source, key).lstrip()
 
     def _first(self, key: str) -> IConfigurationSource | None:
         return next((each for each in self.sources if each.get(key) is not None), None)

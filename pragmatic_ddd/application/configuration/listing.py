@@ -12,6 +12,7 @@ def keys_of(source: IConfigurationSource) -> Collection[str]:
 
 
 def origin_of(source: IConfigurationSource, key: str) -> str:
-    """Return where a setting stands, as in `` in shop.toml``; nothing where nobody knows."""
+    """Return where a setting stands, after a space, such as `` in shop.toml``; or nothing."""
     origin: Callable[[str], str] = getattr(source, "origin", lambda _: "")
-    return origin(key)
+    where = origin(key)
+    return f" {where}" if where else ""

@@ -4,7 +4,8 @@ from collections.abc import Collection, Iterator, Mapping
 
 import attrs
 
-from pragmatic_ddd.application.arguments import of_type
+from pragmatic_ddd.application.arguments import check_type, of_type
+from pragmatic_ddd.application.configuration.listing import origin_of
 from pragmatic_ddd.errors import ConfigurationError
 
 
@@ -20,19 +21,18 @@ class MappingConfigurationSource:
         ConfigurationError: A key is there twice, dotted and as a table; names each.
     """
 
-    settings: Mapping[str, object] = attrs.field(validator=of_type(Mapping))
+    settings: Mapping[str, object] = attrs.field(repr=False)
     name: str = attrs.field(default="", validator=of_type(str), kw_only=True)
     _flat: Mapping[str, object] = attrs.field(init=False, repr=False, eq=False)
 
     @_flat.default
     def _flattened(self) -> Mapping[str, object]:
-        # A default is made before validators run.
-        of_type(Mapping)(self, attrs.fields(type(self)).settings, self.settings)
+        check_type("settings", self.settings, Mapping)  # no validator has run yet
         flat: dict[str, object] = {}
         twice: list[str] = []
         for key, value in _leaves(self.settings, ""):
             if key in flat:
-                twice.append(f"{key}{self.origin(key)} is set twice")
+                twice.append(f"{key}{origin_of(self, key)} is set twice")
             flat[key] = value
         if twice:
             raise ConfigurationError(twice)
@@ -48,7 +48,7 @@ class MappingConfigurationSource:
 
     def origin(self, _: str) -> str:
         """Say where a setting stands, for messages."""
-        return f" in {self.name}" if self.name else ""
+        return f"in {self.name}" if self.name else ""
 
 
 def _leaves(table: Mapping[str, object], start: str) -> Iterator[tuple[str, object]]:

@@ -584,3 +584,12 @@ def test_a_source_is_made_of_a_mapping() -> None:
 
     with pytest.raises(TypeError, match=r"^settings = "):
         MappingConfigurationSource(wrong)
+
+
+def test_the_text_of_a_source_does_not_tell_its_settings(tmp_path: Path) -> None:
+    file = tmp_path / "shop.toml"
+    file.write_text("secret = 'swordfish'")
+    mapping = MappingConfigurationSource({"secret": "swordfish"})
+    layers = LayeredConfigurationSource([mapping, TomlConfigurationSource(file)])
+
+    assert "swordfish" not in repr(layers)
