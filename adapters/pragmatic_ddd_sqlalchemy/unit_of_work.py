@@ -46,6 +46,7 @@ class SqlAlchemyUnitOfWork:
     session: Session
     _registered: RegisteredWork = attrs.field(factory=RegisteredWork, init=False)
     _has_ended: bool = attrs.field(default=False, init=False)
+    _left_behind: object = attrs.field(default=None, init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         if not isinstance(self.session, OutboxSession):
@@ -117,7 +118,9 @@ class SqlAlchemyUnitOfWork:
             with translated(), lost_races_told():
                 raise
         finally:
-            work.let_go()
+            # Freeing it takes longer than announcing its events, and until this thread waits for
+            # something, no other one sends them.
+            self._left_behind = work.let_go()
         self._has_ended = True
         for registration in self._registered:
             # The session has done so for aggregates with events, or that it had loaded.
@@ -144,6 +147,7 @@ class SqlAlchemyUnitOfWork:
     ) -> None:
         self.rollback()
         self.session.close()
+        self._left_behind = None
 
     def _save_registered(self) -> None:
         self._registered.run()

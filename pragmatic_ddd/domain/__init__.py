@@ -29,6 +29,9 @@ from pragmatic_ddd.domain.rules import (
     RuleItem,
     RulePosition,
 )
+from pragmatic_ddd.domain.tracked_dict import TrackedDict
+from pragmatic_ddd.domain.tracked_list import TrackedList
+from pragmatic_ddd.domain.tracking import Changes, ITrackable
 from pragmatic_ddd.domain.triggered_events import TriggeredEvents
 from pragmatic_ddd.domain.value_object import IValueObject
 
@@ -36,6 +39,7 @@ __all__ = [
     "AggregateRoot",
     "BrokenRule",
     "BrokenRuleRegistry",
+    "Changes",
     "DomainEvent",
     "Entity",
     "EntityOperation",
@@ -47,12 +51,15 @@ __all__ = [
     "IDomainService",
     "IEnumValue",
     "IRuleValidator",
+    "ITrackable",
     "IValueObject",
     "MessageCode",
     "OperationRegistry",
     "RuleCheckResult",
     "RuleItem",
     "RulePosition",
+    "TrackedDict",
+    "TrackedList",
     "TriggeredEvents",
     "TriggeredOperations",
     "domain_service",

@@ -1,5 +1,6 @@
 """The ports: what the framework asks of databases, brokers and the application."""
 
+from pragmatic_ddd.ports.broadcast import AggregateMessageEnvelope, IBroadcastMessenger
 from pragmatic_ddd.ports.clock import IClock
 from pragmatic_ddd.ports.commands import (
     EntityFactory,
@@ -20,6 +21,7 @@ from pragmatic_ddd.ports.events import (
     Receipt,
     Subscriber,
 )
+from pragmatic_ddd.ports.feature_toggle import IFeatureToggle, ToggleState
 from pragmatic_ddd.ports.metrics import IEventMetrics, PublishPath
 from pragmatic_ddd.ports.outbox import IOutboxStore
 from pragmatic_ddd.ports.outbox_message import (
@@ -40,6 +42,7 @@ from pragmatic_ddd.ports.transactions import ITransactionOperations
 from pragmatic_ddd.ports.unit_of_work import IUnitOfWork
 
 __all__ = [
+    "AggregateMessageEnvelope",
     "Backlog",
     "ClaimedMessage",
     "Delivered",
@@ -48,6 +51,7 @@ __all__ = [
     "EntityFactory",
     "EntityUpdater",
     "FailedTry",
+    "IBroadcastMessenger",
     "IClock",
     "ICommandExecutor",
     "IConfigurationSource",
@@ -56,6 +60,7 @@ __all__ = [
     "IEventMetrics",
     "IEventPublisher",
     "IEventSerializer",
+    "IFeatureToggle",
     "ILifecycle",
     "IOutboxStore",
     "IPipelinedEventPublisher",
@@ -73,4 +78,5 @@ __all__ = [
     "Reservation",
     "StoredMessage",
     "Subscriber",
+    "ToggleState",
 ]
