@@ -6,6 +6,7 @@
     ├── UnitOfWorkError                  a unit of work was used in a way that it does not allow
     │   ├── AggregateNotFoundError       no aggregate of that type has that id
     │   └── ConcurrencyError             retryable: somebody else changed the aggregate first
+    ├── ScrollPositionError              a position is not one of this order, or was changed
     ├── ConfigurationError               settings or wiring are wrong; names each problem
     ├── SubscriptionError                subscribers cannot be registered, or do not exist, as asked
     ├── EventTypeError                   event classes cannot be registered, or read, as asked
@@ -105,6 +106,23 @@ class ConcurrencyError(UnitOfWorkError):
     """
 
     retryable: ClassVar[bool] = True
+
+
+class ScrollPositionError(PragmaticError):
+    """A scroll position cannot be used: nothing was read. Start from the beginning.
+
+    It comes from outside as a rule, so an API answers as to any other bad request.
+
+    Attributes:
+        reason: What is wrong with it.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"this scroll position cannot be used: {self.reason}"
 
 
 class ConfigurationError(PragmaticError):

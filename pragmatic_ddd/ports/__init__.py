@@ -26,7 +26,17 @@ from pragmatic_ddd.ports.outbox_message import (
     Reservation,
     StoredMessage,
 )
+from pragmatic_ddd.ports.paging import PageRequest, PageResult
+from pragmatic_ddd.ports.queries import (
+    ICountQuery,
+    IExistsQuery,
+    IListQuery,
+    IOneQuery,
+    IPageQuery,
+    IScrollQuery,
+)
 from pragmatic_ddd.ports.repositories import IRepository
+from pragmatic_ddd.ports.scrolling import ScrollPosition, ScrollResult, ScrollValue
 from pragmatic_ddd.ports.serialization import IEventSerializer
 from pragmatic_ddd.ports.topics import ITopicResolver
 from pragmatic_ddd.ports.transactions import ITransactionOperations
@@ -40,14 +50,20 @@ __all__ = [
     "FailedTry",
     "IClock",
     "IConfigurationSource",
+    "ICountQuery",
     "IEventManager",
     "IEventMetrics",
     "IEventPublisher",
     "IEventSerializer",
+    "IExistsQuery",
     "ILifecycle",
+    "IListQuery",
+    "IOneQuery",
     "IOutboxStore",
+    "IPageQuery",
     "IPipelinedEventPublisher",
     "IRepository",
+    "IScrollQuery",
     "IStoredEventPublisher",
     "ISubscriberRegistry",
     "ITopicResolver",
@@ -56,9 +72,14 @@ __all__ = [
     "OutboxEntry",
     "OutboxMessage",
     "OutboxStatus",
+    "PageRequest",
+    "PageResult",
     "PublishPath",
     "Receipt",
     "Reservation",
+    "ScrollPosition",
+    "ScrollResult",
+    "ScrollValue",
     "StoredMessage",
     "Subscriber",
 ]
