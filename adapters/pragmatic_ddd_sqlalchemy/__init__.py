@@ -10,6 +10,7 @@ from pragmatic_ddd_sqlalchemy.engine import (
 from pragmatic_ddd_sqlalchemy.keyset import Keyset
 from pragmatic_ddd_sqlalchemy.ordered_query import OrderedQuery
 from pragmatic_ddd_sqlalchemy.outbox import SqlAlchemyOutbox
+from pragmatic_ddd_sqlalchemy.projection_materializer import SqlAlchemyProjectionMaterializer
 from pragmatic_ddd_sqlalchemy.repository import Repository
 from pragmatic_ddd_sqlalchemy.schema import validate_schema
 from pragmatic_ddd_sqlalchemy.store import SqlAlchemyOutboxStore
@@ -24,6 +25,7 @@ __all__ = [
     "Repository",
     "SqlAlchemyOutbox",
     "SqlAlchemyOutboxStore",
+    "SqlAlchemyProjectionMaterializer",
     "SqlAlchemyTransactionOperations",
     "SqlAlchemyUnitOfWork",
     "SqlAlchemyUnitsOfWork",

@@ -27,6 +27,7 @@ from pragmatic_ddd.ports.outbox_message import (
     StoredMessage,
 )
 from pragmatic_ddd.ports.paging import PageRequest, PageResult
+from pragmatic_ddd.ports.projections import IProjectionMaterializer
 from pragmatic_ddd.ports.queries import (
     ICountQuery,
     IExistsQuery,
@@ -34,6 +35,12 @@ from pragmatic_ddd.ports.queries import (
     IOneQuery,
     IPageQuery,
     IScrollQuery,
+)
+from pragmatic_ddd.ports.reconciliation import (
+    IAggregateVersionResolver,
+    IReadModelResynchronizer,
+    IReadModelVersionResolver,
+    IReconcileDedup,
 )
 from pragmatic_ddd.ports.repositories import IRepository
 from pragmatic_ddd.ports.scrolling import ScrollPosition, ScrollResult, ScrollValue
@@ -48,6 +55,7 @@ __all__ = [
     "Delivered",
     "Delivery",
     "FailedTry",
+    "IAggregateVersionResolver",
     "IClock",
     "IConfigurationSource",
     "ICountQuery",
@@ -62,6 +70,10 @@ __all__ = [
     "IOutboxStore",
     "IPageQuery",
     "IPipelinedEventPublisher",
+    "IProjectionMaterializer",
+    "IReadModelResynchronizer",
+    "IReadModelVersionResolver",
+    "IReconcileDedup",
     "IRepository",
     "IScrollQuery",
     "IStoredEventPublisher",
