@@ -21,7 +21,9 @@ ViewT = TypeVar("ViewT", bound=attrs.AttrsInstance)
 class SqlAlchemyProjectionMaterializer(Generic[ViewT]):
     """Writes and removes views, and knows of which versions they are.
 
-    So it is also the ``IReadModelVersionResolver`` of its table.
+    So it is also the ``IReadModelVersionResolver`` of its table. On PostgreSQL, use its default,
+    READ COMMITTED: in a transaction that keeps its snapshot, a view that somebody else has just
+    inserted is an error.
 
     Attributes:
         view_type: An attrs class, each of whose fields has a column of the same name.
