@@ -21,6 +21,14 @@
         ├── UnknownEventTypeError        retryable: this code does not know the name or the version
         ├── OutboxStoreError             retryable: the database failed
         ├── OutboxSchemaError            final: the live table is not what the outbox needs
+        ├── AclError                     another system could not be asked, or not understood
+        │   ├── AclConversionError       final: request or answer cannot be converted
+        │   ├── AclCommunicationError    retryable: no answer, and repeating does no harm
+        │   ├── AclOutcomeUnknownError   final: no answer; what was asked for may have been done
+        │   └── AclRefusedError          final: the other system says no
+        ├── BroadcastError               a message for other systems was not sent
+        │   ├── BroadcastEnvelopeError   final: it cannot be written
+        │   └── BroadcastSendError       retryable: not sent, or not confirmed
         └── MissingDependencyError       final: a library is not installed; says what to install
 
 Adapters translate: no SQLAlchemy, RocketMQ or orjson exception crosses a port.
@@ -324,6 +332,79 @@ class OutboxSchemaError(InfrastructureError):
 
     def __str__(self) -> str:
         return "; ".join(self.problems)
+
+
+class AclError(InfrastructureError):
+    """A call of another system failed, at the gateway that speaks its language.
+
+    Attributes:
+        system: The other system.
+        operation: What it was asked for.
+        reason: What went wrong; ``__cause__`` is what its client raised.
+    """
+
+    def __init__(self, system: str, operation: str, reason: str) -> None:
+        super().__init__(system, operation, reason)
+        self.system = system
+        self.operation = operation
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.system}, {self.operation}: {self.reason}"
+
+
+class AclConversionError(AclError):
+    """Our request cannot be said in the other system's words, or its answer in ours.
+
+    A request that cannot be converted was not sent. An answer that cannot be converted is one:
+    what was asked for has been done.
+    """
+
+
+class AclCommunicationError(AclError):
+    """The other system did not answer, and the same call may be made again without harm."""
+
+    retryable: ClassVar[bool] = True
+
+
+class AclOutcomeUnknownError(AclError):
+    """The other system did not answer; what was asked for may have been done, or may yet be.
+
+    Not to be repeated blindly: find out, or have a person find out.
+    """
+
+
+class AclRefusedError(AclError):
+    """The other system has understood, and says no. Nothing was done."""
+
+
+class BroadcastError(InfrastructureError):
+    """A message for other systems was not sent.
+
+    Attributes:
+        message_type: Stable name of the message.
+        message_id: Its id; the same call sends the same id again.
+        reason: What went wrong.
+    """
+
+    def __init__(self, message_type: str, message_id: str, reason: str) -> None:
+        super().__init__(message_type, message_id, reason)
+        self.message_type = message_type
+        self.message_id = message_id
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"cannot broadcast {self.message_type} {self.message_id}: {self.reason}"
+
+
+class BroadcastEnvelopeError(BroadcastError):
+    """The message cannot be written; nothing was sent, and retrying cannot help."""
+
+
+class BroadcastSendError(BroadcastError):
+    """The message was not confirmed. It may have been delivered: send it again."""
+
+    retryable: ClassVar[bool] = True
 
 
 class MissingDependencyError(InfrastructureError):

@@ -1,5 +1,6 @@
 """In-memory and thread-pool adapters, for first steps and tests."""
 
+from pragmatic_ddd_local.broadcast_messenger import Broadcast, InMemoryBroadcastMessenger
 from pragmatic_ddd_local.config import LocalEventManagerConfig
 from pragmatic_ddd_local.counting_metrics import CountingMetrics
 from pragmatic_ddd_local.in_memory_event_manager import InMemoryEventManager
@@ -10,7 +11,9 @@ from pragmatic_ddd_local.thread_pool_event_manager import ThreadPoolEventManager
 from pragmatic_ddd_local.transactions import InMemoryTransactionOperations
 
 __all__ = [
+    "Broadcast",
     "CountingMetrics",
+    "InMemoryBroadcastMessenger",
     "InMemoryEventManager",
     "InMemoryOutboxStore",
     "InMemoryReconcileDedup",

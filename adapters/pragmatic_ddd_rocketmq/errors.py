@@ -8,11 +8,11 @@ The native client gives every refusal and every outage the same text, so that wh
 found before sending, and everything else may be tried again.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 from pragmatic_ddd.errors import (
     BrokerUnavailableError,
+    EventPublishError,
     EventRejectedError,
     EventUnconfirmedError,
     InfrastructureError,
@@ -47,6 +47,9 @@ class NotSentError(Exception):
 
 class NotConfirmedError(Exception):
     """The broker did not confirm a message. It may or may not have been stored."""
+
+
+SendError = RefusedMessageError | NotSentError | NotConfirmedError
 
 
 def check_confirmed(
@@ -86,19 +89,16 @@ def check_confirmed(
     )
 
 
-@contextmanager
-def translated(event_id: str, topic: str) -> Iterator[None]:
-    """Turn what sending one event can raise into the errors of ``IStoredEventPublisher``.
+def translated(error: SendError, event_id: str, topic: str) -> EventPublishError:
+    """Return the error of ``IStoredEventPublisher`` for what sending one event has raised.
 
     Args:
+        error: What was raised.
         event_id: The event.
-        topic: Where it is going.
+        topic: Where it was going.
     """
-    try:
-        yield
-    except RefusedMessageError as error:
-        raise EventRejectedError(event_id, topic, str(error)) from error
-    except NotSentError as error:
-        raise BrokerUnavailableError(event_id, topic, str(error)) from error
-    except NotConfirmedError as error:
-        raise EventUnconfirmedError(event_id, topic, str(error)) from error
+    if isinstance(error, NotSentError):
+        return BrokerUnavailableError(event_id, topic, str(error))
+    if isinstance(error, NotConfirmedError):
+        return EventUnconfirmedError(event_id, topic, str(error))
+    return EventRejectedError(event_id, topic, str(error))

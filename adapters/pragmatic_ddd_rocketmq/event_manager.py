@@ -22,7 +22,12 @@ from pragmatic_ddd.ports.serialization import IEventSerializer
 from pragmatic_ddd.ports.topics import ITopicResolver
 from pragmatic_ddd_rocketmq.config import RocketMqConfig
 from pragmatic_ddd_rocketmq.dead_letters import DeadLetters
-from pragmatic_ddd_rocketmq.errors import NotSentError, RefusedMessageError, translated
+from pragmatic_ddd_rocketmq.errors import (
+    NotConfirmedError,
+    NotSentError,
+    RefusedMessageError,
+    translated,
+)
 from pragmatic_ddd_rocketmq.event_consumption import EventConsumption, is_final
 from pragmatic_ddd_rocketmq.event_message import EVERYBODY, PROPERTIES, Addressee, outgoing
 from pragmatic_ddd_rocketmq.first_sends import LONGEST_WAIT
@@ -199,8 +204,10 @@ class RocketMqEventManager:
 
     def _publish(self, message: OutboxMessage, addressee: Addressee) -> Receipt:
         topic = self._topic(message, addressee)
-        with translated(message.message_id, topic):
+        try:
             receipt = self._started_producer().send(outgoing(message, topic, addressee))
+        except (RefusedMessageError, NotSentError, NotConfirmedError) as error:
+            raise translated(error, message.message_id, topic) from error
         return Receipt(f"{receipt.message_id} at offset {receipt.queue_offset} on {topic}")
 
     def _topic(self, message: OutboxMessage, addressee: Addressee) -> str:

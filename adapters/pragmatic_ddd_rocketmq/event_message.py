@@ -6,6 +6,7 @@ KEYS, TAGS       the event's id and type, for the broker's tools and for filters
 properties       what must be known without reading the body; see ``PROPERTIES``
 """
 
+import functools
 import json
 import re
 import urllib.parse
@@ -46,6 +47,7 @@ PROPERTIES = (
 
 _TRUE = "true"
 _NOT_IN_TAGS = re.compile(r"[\s|]+")
+_headers_writer = json.JSONEncoder(ensure_ascii=False)  # json.dumps would make one each time
 
 
 @attrs.frozen(kw_only=True)
@@ -61,6 +63,15 @@ class Addressee:
     subscriber: str | None = None
     only_this: bool = False
     consumer_group: str | None = None
+
+    def properties(self) -> dict[str, str]:
+        """Return what a message says of it."""
+        said = {
+            SUBSCRIBER: self.subscriber,
+            ONLY_THIS: _TRUE if self.only_this else None,
+            CONSUMER_GROUP: self.consumer_group,
+        }
+        return {name: value for name, value in said.items() if value}
 
 
 EVERYBODY = Addressee()
@@ -93,27 +104,27 @@ def outgoing(
     Raises:
         RefusedMessageError: RocketMQ can never take it.
     """
-    version = message.aggregate_version
     properties = {
         MESSAGE_ID: message.message_id,
         AGGREGATE_TYPE: message.aggregate_type,
         AGGREGATE_ID: message.aggregate_id,
-        AGGREGATE_VERSION: "" if version is None else str(version),
         EVENT_INDEX: str(message.event_index),
         EVENT_TYPE: message.event_type,
         EVENT_VERSION: str(message.event_version),
-        HEADERS: json.dumps(dict(message.headers), ensure_ascii=False) if message.headers else "",
-        SUBSCRIBER: addressee.subscriber or "",
-        ONLY_THIS: _TRUE if addressee.only_this else "",
-        CONSUMER_GROUP: addressee.consumer_group or "",
     }
+    if message.aggregate_version is not None:
+        properties[AGGREGATE_VERSION] = str(message.aggregate_version)
+    if message.headers:
+        properties[HEADERS] = _headers_writer.encode(dict(message.headers))
+    if addressee is not EVERYBODY:
+        properties |= addressee.properties()
     return OutgoingMessage(
         topic=topic,
         body=message.payload,
         sharding_key=message.aggregate_id,
         key=urllib.parse.quote(message.message_id, safe="-_.:~"),
-        tag=_NOT_IN_TAGS.sub("_", message.event_type),
-        properties={name: value for name, value in properties.items() if value},
+        tag=_tag(message.event_type),
+        properties=properties,
         delay_level=delay_level,
     )
 
@@ -152,6 +163,11 @@ def received(message: ReceivedMessage) -> ReceivedEvent:
             consumer_group=properties.get(CONSUMER_GROUP),
         ),
     )
+
+
+@functools.lru_cache(maxsize=1024)
+def _tag(event_type: str) -> str:
+    return _NOT_IN_TAGS.sub("_", event_type)
 
 
 def _whole_number(text: str | None) -> int | None:

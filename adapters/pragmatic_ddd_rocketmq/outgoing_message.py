@@ -3,6 +3,7 @@
 The native client does not say why a message was refused, so what is final is found here.
 """
 
+import functools
 import re
 from collections.abc import Mapping, Sequence
 
@@ -16,6 +17,7 @@ LARGEST_PROPERTIES_BYTES = 31 * 1024  # of the broker's 32 KiB: client and broke
 LONGEST_TOPIC = 127
 HIGHEST_DELAY_LEVEL = 18
 
+_SEPARATORS_BYTES = 2  # one after the name, one after the value
 _TOPIC = re.compile(r"[%a-zA-Z0-9_-]+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _SYSTEM_TOPICS = frozenset(
@@ -91,6 +93,7 @@ _SYSTEM_PROPERTIES = frozenset(
 )
 
 
+@functools.lru_cache(maxsize=1024)  # a refusal is not remembered
 def checked_topic(topic: str) -> str:
     """Return a topic that may be sent to.
 
@@ -106,68 +109,6 @@ def checked_topic(topic: str) -> str:
     return topic
 
 
-def _allowed_topic(_: object, __: object, topic: str) -> None:
-    checked_topic(topic)
-
-
-def _allowed_body(_: object, __: object, body: bytes) -> None:
-    if not body:
-        raise RefusedMessageError("body: empty")
-    if len(body) > LARGEST_BODY_BYTES:
-        raise RefusedMessageError(
-            f"body: {len(body)} bytes, at most {LARGEST_BODY_BYTES} can be sent"
-        )
-    if b"\0" in body:
-        raise RefusedMessageError("body: holds a NUL byte, at which the client's consumers cut it")
-
-
-def _allowed_text(_: object, attribute: "attrs.Attribute[str]", text: str) -> None:
-    _check_text(attribute.name, text)
-    if not text:
-        raise RefusedMessageError(f"{attribute.name}: empty")
-
-
-def _allowed_word(_: object, attribute: "attrs.Attribute[str]", text: str) -> None:
-    _check_text(attribute.name, text)
-    if text.split() != [text]:
-        raise RefusedMessageError(f"{attribute.name} {text!r}: one word, without blanks")
-
-
-def _allowed_tag(message: object, attribute: "attrs.Attribute[str]", text: str) -> None:
-    _allowed_word(message, attribute, text)
-    if "|" in text:
-        raise RefusedMessageError(f"{attribute.name} {text!r}: without '|', which separates tags")
-
-
-def _allowed_properties(_: object, __: object, properties: Mapping[str, str]) -> None:
-    for name in properties:
-        if not name or name in _SYSTEM_PROPERTIES or name.startswith("__"):
-            raise RefusedMessageError(f"property {name!r}: empty, or a name of RocketMQ's own")
-    if _is_plain("".join((*properties, *properties.values()))):
-        return  # all of them at once: each by itself takes ten times as long
-    for name, value in properties.items():
-        _check_text("name of property", name)
-        _check_text(f"property {name!r}", value)
-
-
-def _allowed_delay(_: object, __: object, level: int) -> None:
-    if not 0 <= level <= HIGHEST_DELAY_LEVEL:
-        raise RefusedMessageError(f"delay level {level}: 0 to {HIGHEST_DELAY_LEVEL}")
-
-
-def _is_plain(text: str) -> bool:
-    return text.isascii() and _CONTROL.search(text) is None
-
-
-def _check_text(what: str, text: str) -> None:
-    if _CONTROL.search(text):
-        raise RefusedMessageError(f"{what} {text!r}: holds a control character")
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise RefusedMessageError(f"{what} {text!r}: cannot be written in UTF-8") from error
-
-
 @attrs.frozen(kw_only=True)
 class OutgoingMessage:
     """A message that RocketMQ can take. Every rule that it breaks is a ``RefusedMessageError``.
@@ -181,31 +122,94 @@ class OutgoingMessage:
         properties: Names and values beside the content; an empty value is as good as none.
         delay_level: How long the broker keeps it back, as it has configured its levels (1 s,
             5 s, 10 s, 30 s, 1 min, ... by default, from 1 on); 0 for not at all.
-        encoded_properties: The properties as they are sent, the sharding key among them.
     """
 
-    topic: str = attrs.field(validator=_allowed_topic)
-    body: bytes = attrs.field(validator=_allowed_body, repr=False)
-    sharding_key: str = attrs.field(validator=_allowed_text)
-    key: str = attrs.field(validator=_allowed_word)
-    tag: str = attrs.field(validator=_allowed_tag)
-    properties: Mapping[str, str] = attrs.field(factory=dict, validator=_allowed_properties)
-    delay_level: int = attrs.field(default=0, validator=_allowed_delay)
-    encoded_properties: Sequence[tuple[bytes, bytes]] = attrs.field(init=False, repr=False)
-
-    @encoded_properties.default
-    def _encoded(self) -> list[tuple[bytes, bytes]]:
-        properties = {**self.properties, SHARDING_KEY: self.sharding_key}
-        return [
-            (name.encode("utf-8", "replace"), value.encode("utf-8", "replace"))
-            for name, value in properties.items()
-            if value
-        ]
+    topic: str
+    body: bytes = attrs.field(repr=False)
+    sharding_key: str
+    key: str
+    tag: str
+    properties: Mapping[str, str] = attrs.field(factory=dict)
+    delay_level: int = 0
 
     def __attrs_post_init__(self) -> None:
-        size = sum(len(name) + len(value) + 2 for name, value in self.encoded_properties)
-        size += len(self.key.encode()) + len(self.tag.encode())
+        checked_topic(self.topic)
+        _check_body(self.body)
+        size = _checked_names(tuple(self.properties)).size_bytes + self._checked_texts_bytes()
         if size > LARGEST_PROPERTIES_BYTES:
             raise RefusedMessageError(
                 f"properties: {size} bytes in all, at most {LARGEST_PROPERTIES_BYTES} can be sent"
             )
+        if not 0 <= self.delay_level <= HIGHEST_DELAY_LEVEL:
+            raise RefusedMessageError(f"delay level {self.delay_level}: 0 to {HIGHEST_DELAY_LEVEL}")
+
+    @property
+    def encoded_properties(self) -> list[tuple[bytes, bytes]]:
+        """The properties as they are sent, the sharding key among them, without empty ones."""
+        names = _checked_names(tuple(self.properties)).encoded
+        values = self.properties.values()
+        encoded = [(name, text.encode()) for name, text in zip(names, values, strict=True) if text]
+        encoded.append((SHARDING_KEY.encode(), self.sharding_key.encode()))
+        return encoded
+
+    def _checked_texts_bytes(self) -> int:
+        """Check all but topic and body, and return how long it is."""
+        if not self.sharding_key:
+            raise RefusedMessageError("sharding_key: empty")
+        values = self.properties.values()
+        text = "".join((self.sharding_key, self.key, self.tag, *values))
+        if not (text.isascii() and text.isprintable()):  # all at once: one by one takes ten times
+            _check_text("sharding_key", self.sharding_key)
+            _check_text("key", self.key)
+            _check_text("tag", self.tag)
+            for name, value in self.properties.items():
+                _check_text(f"property {name!r}", value)
+        _check_word("key", self.key)
+        _check_word("tag", self.tag)
+        if "|" in self.tag:
+            raise RefusedMessageError(f"tag {self.tag!r}: without '|', which separates tags")
+        return len(text.encode())
+
+
+@attrs.frozen
+class _Names:
+    """Names of properties that are allowed."""
+
+    encoded: Sequence[bytes]
+    size_bytes: int
+
+
+@functools.lru_cache(maxsize=256)  # one kind of message has the same ones, again and again
+def _checked_names(names: tuple[str, ...]) -> _Names:
+    for name in names:
+        if not name or name in _SYSTEM_PROPERTIES or name.startswith("__"):
+            raise RefusedMessageError(f"property {name!r}: empty, or a name of RocketMQ's own")
+        _check_text("name of property", name)
+    encoded = [name.encode() for name in names]
+    sizes = [len(name) + _SEPARATORS_BYTES for name in (*encoded, SHARDING_KEY)]
+    return _Names(encoded, sum(sizes))
+
+
+def _check_body(body: bytes) -> None:
+    if not body:
+        raise RefusedMessageError("body: empty")
+    if len(body) > LARGEST_BODY_BYTES:
+        raise RefusedMessageError(
+            f"body: {len(body)} bytes, at most {LARGEST_BODY_BYTES} can be sent"
+        )
+    if b"\0" in body:
+        raise RefusedMessageError("body: holds a NUL byte, at which the client's consumers cut it")
+
+
+def _check_word(what: str, text: str) -> None:
+    if text.split() != [text]:
+        raise RefusedMessageError(f"{what} {text!r}: one word, without blanks")
+
+
+def _check_text(what: str, text: str) -> None:
+    if _CONTROL.search(text):
+        raise RefusedMessageError(f"{what} {text!r}: holds a control character")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise RefusedMessageError(f"{what} {text!r}: cannot be written in UTF-8") from error

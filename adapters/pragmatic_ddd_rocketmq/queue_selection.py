@@ -8,19 +8,34 @@ John Lamping and Eric Veach: A Fast, Minimal Memory, Consistent Hash Algorithm. 
 https://arxiv.org/abs/1406.2294
 """
 
+import functools
+import operator
 import struct
+from collections.abc import Sequence
 
 _MULTIPLIER = 2862933555777941757
+_32_BITS = (1 << 32) - 1
 _64_BITS = (1 << 64) - 1
 
 
 def java_hash_code(text: str) -> int:
     """Return ``String.hashCode()`` of Java: over UTF-16 code units, as a signed 32-bit number."""
-    units = text.encode("utf-16-be", "surrogatepass")
-    code = 0
-    for unit in struct.unpack(f">{len(units) // 2}H", units):
-        code = (31 * code + unit) & 0xFFFFFFFF
+    units = _code_units(text)
+    code: int = sum(map(operator.mul, units, _powers(len(units)))) & _32_BITS
     return code - (1 << 32) if code >> 31 else code
+
+
+def _code_units(text: str) -> Sequence[int]:
+    if text.isascii():
+        return text.encode()
+    units = text.encode("utf-16-be", "surrogatepass")
+    return struct.unpack(f">{len(units) // 2}H", units)
+
+
+@functools.lru_cache(maxsize=256)
+def _powers(count: int) -> tuple[int, ...]:
+    """Return the weights of that many code units, the first one's first."""
+    return tuple(pow(31, exponent, 1 << 32) for exponent in reversed(range(count)))
 
 
 def jump_consistent_hash(key: int, buckets: int) -> int:

@@ -24,7 +24,12 @@ from pragmatic_ddd_sqlalchemy.frame_stack import FrameStack
 from pragmatic_ddd_sqlalchemy.same_database import commits_each_statement, refuse_other_database
 from pragmatic_ddd_sqlalchemy.session_frames import Pin, State
 from pragmatic_ddd_sqlalchemy.store import SqlAlchemyOutboxStore
-from pragmatic_ddd_sqlalchemy.versioned_writes import touch, version_key, version_of
+from pragmatic_ddd_sqlalchemy.versioned_writes import (
+    is_plainly_changed,
+    touch,
+    version_key,
+    version_of,
+)
 
 _MOST_ROUNDS = 100
 
@@ -207,14 +212,20 @@ class OutboxWriter:
 
 
 def touch_unwritten(session: Session, stack: FrameStack) -> None:
-    """Have the next flush write every aggregate that has events and was not written yet."""
-    if not stack.unwritten:
+    """Have the next flush write every aggregate that has events and was not written yet.
+
+    It does so by itself where a value has changed, unless a listener takes that back: then the
+    aggregate is still unwritten afterwards, has no change any more, and the next flush writes it.
+    """
+    pins = stack.unwritten.items()
+    unchanged = [one for one in pins if one[1].event_count and not is_plainly_changed(one[0])]
+    if not unchanged:
         return
     deleted = session.deleted
     with session.no_autoflush:  # it may load a version, and is called by the flush itself
-        for state, pin in list(stack.unwritten.items()):
+        for state, pin in unchanged:
             is_kept = state.persistent and pin.aggregate not in deleted
-            if is_kept and pin.event_count and version_key(state.mapper) is not None:
+            if is_kept and version_key(state.mapper) is not None:
                 touch(pin.aggregate)
 
 

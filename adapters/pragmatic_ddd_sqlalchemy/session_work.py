@@ -1,7 +1,7 @@
 """What one session has to do for the outbox: which of its aggregates raise events, and when."""
 
 import contextlib
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from weakref import WeakKeyDictionary
 
 import attrs
@@ -71,11 +71,15 @@ class SessionWork:
         """
         self.held = []
 
-    def let_go(self) -> None:
-        """Do what was held back."""
+    def let_go(self) -> Sequence[Callable[[], None]]:
+        """Do what was held back, and return it.
+
+        Whoever drops it frees what the transaction has left behind, its aggregates among that.
+        """
         held, self.held = self.held or (), None
         for ending in held:
             ending()
+        return held
 
     def when_ended(self, ending: Callable[[], None]) -> None:
         """Have something done now that a transaction has ended."""

@@ -41,6 +41,7 @@ class SqlAlchemyUnitOfWork:
 
     session: Session
     _has_ended: bool = attrs.field(default=False, init=False)
+    _left_behind: object = attrs.field(default=None, init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         if not isinstance(self.session, OutboxSession):
@@ -78,7 +79,9 @@ class SqlAlchemyUnitOfWork:
             with translated(), lost_races_told():
                 raise
         finally:
-            work.let_go()
+            # Freeing it takes longer than announcing its events, and until this thread waits for
+            # something, no other one sends them.
+            self._left_behind = work.let_go()
         self._has_ended = True
 
     def rollback(self) -> None:
@@ -102,6 +105,7 @@ class SqlAlchemyUnitOfWork:
     ) -> None:
         self.rollback()
         self.session.close()
+        self._left_behind = None
 
     def _check_open(self) -> None:
         if self._has_ended:

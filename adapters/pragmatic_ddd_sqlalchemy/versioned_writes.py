@@ -86,6 +86,20 @@ def restore_version(aggregate: AggregateRoot, before: object) -> None:
         attributes.set_committed_value(aggregate, key, before)
 
 
+def is_plainly_changed(state: State) -> bool:
+    """Say whether a flush will write an aggregate's row anyway, as far as a glance tells.
+
+    It compares as the flush does. Where a listener takes the change back after all, it errs.
+    """
+    columns, values = state.mapper.column_attrs, state.dict
+    return any(
+        key in columns
+        and key in values
+        and state.manager[key].impl.is_equal(values[key], before) is not True
+        for key, before in state.committed_state.items()
+    )
+
+
 def touch(aggregate: AggregateRoot) -> None:
     """Have the next flush write an aggregate's row under its version check; once is enough.
 

@@ -1,5 +1,6 @@
 """The ports: what the framework asks of databases, brokers and the application."""
 
+from pragmatic_ddd.ports.broadcast import AggregateMessageEnvelope, IBroadcastMessenger
 from pragmatic_ddd.ports.clock import IClock
 from pragmatic_ddd.ports.configuration import IConfigurationSource
 from pragmatic_ddd.ports.events import (
@@ -13,6 +14,7 @@ from pragmatic_ddd.ports.events import (
     Receipt,
     Subscriber,
 )
+from pragmatic_ddd.ports.feature_toggle import IFeatureToggle, ToggleState
 from pragmatic_ddd.ports.metrics import IEventMetrics, PublishPath
 from pragmatic_ddd.ports.outbox import IOutboxStore
 from pragmatic_ddd.ports.outbox_message import (
@@ -50,12 +52,14 @@ from pragmatic_ddd.ports.transactions import ITransactionOperations
 from pragmatic_ddd.ports.unit_of_work import IUnitOfWork
 
 __all__ = [
+    "AggregateMessageEnvelope",
     "Backlog",
     "ClaimedMessage",
     "Delivered",
     "Delivery",
     "FailedTry",
     "IAggregateVersionResolver",
+    "IBroadcastMessenger",
     "IClock",
     "IConfigurationSource",
     "ICountQuery",
@@ -64,6 +68,7 @@ __all__ = [
     "IEventPublisher",
     "IEventSerializer",
     "IExistsQuery",
+    "IFeatureToggle",
     "ILifecycle",
     "IListQuery",
     "IOneQuery",
@@ -94,4 +99,5 @@ __all__ = [
     "ScrollValue",
     "StoredMessage",
     "Subscriber",
+    "ToggleState",
 ]

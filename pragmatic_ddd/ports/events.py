@@ -78,7 +78,7 @@ class IStoredEventPublisher(Protocol):
     @property
     @abstractmethod
     def longest_call(self) -> dt.timedelta:
-        """Upper bound of one ``publish_stored``, whatever the broker does."""
+        """Upper bound of one ``publish_stored``, whatever the broker does; it never changes."""
 
     @property
     @abstractmethod

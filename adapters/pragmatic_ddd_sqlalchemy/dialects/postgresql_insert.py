@@ -62,16 +62,18 @@ _COLUMNS = {
     "payload": "text",
     "headers": "text",
 }
+_TYPED = tuple(_COLUMNS.items())
+_NUMBERS = tuple(name for name, kind in _TYPED if kind != "text")
 _MANY_ROWS = f"""(
     SELECT * FROM json_to_recordset(CAST(:batch AS json))
         AS b (place integer, ownable boolean,
             {", ".join(f"{name} {kind}" for name, kind in _COLUMNS.items())})
 )"""  # noqa: S608  # of the names above
 # What most transactions store: one event needs no JSON to be read, and comes without a token where
-# it may not be owned.
+# it may not be owned. Numbers travel as text: for each of them the driver would choose a type.
 _ONE_ROW = f"""(
     SELECT 0 AS place, CAST(:claim_token AS text) IS NOT NULL AS ownable,
-        {", ".join(f"CAST(:{name} AS {kind}) AS {name}" for name, kind in _COLUMNS.items())}
+        {", ".join(f"CAST(CAST(:{name} AS text) AS {kind}) AS {name}" for name, kind in _TYPED)}
 )"""
 
 
@@ -110,5 +112,9 @@ class PostgreSqlInsert:
         self, connection: sa.Connection, row: dict[str, Any], reservation: Reservation | None
     ) -> dict[str, Inserted]:
         owner = reservation if all(ownable([row], reservation)) else None
-        row_id, owned = self._insert_one.execute(connection, row | reserved(owner)).one()
+        parameters = row | reserved(owner)
+        for name in _NUMBERS:
+            value = parameters[name]
+            parameters[name] = None if value is None else str(value)
+        row_id, owned = self._insert_one.execute(connection, parameters).one()
         return {row["message_id"]: Inserted(id=row_id, owned=owned)}

@@ -72,18 +72,17 @@ class ConfigurableTopicResolver:
     def _topic(self, key: str) -> str | None:
         if key not in self._topics:
             topic = self.source.get(key)
-            if topic is not None:
-                self._check(key, topic)
-            self._topics[key] = topic
+            self._topics[key] = None if topic is None else self._checked(key, topic)
         return self._topics[key]
 
-    def _check(self, key: str, topic: str) -> None:
-        if not _is_topic(topic):
+    def _checked(self, key: str, topic: object) -> str:
+        if not isinstance(topic, str) or not _is_topic(topic):
             raise ConfigurationError([f"{key} = {topic!r}: {_RULE}"])
         try:
             self.broker_rule(topic)
         except ValueError as error:
             raise ConfigurationError([f"{key} = {topic!r}: {error}"]) from error
+        return topic
 
 
 def _keys(event_type: str, subscriber: str | None) -> list[str]:

@@ -27,10 +27,9 @@ def lanes(claimed: Iterable[ClaimedMessage]) -> list[list[ClaimedMessage]]:
     return list(by_aggregate.values())
 
 
-def ends_in_lease(claimed: ClaimedMessage, publisher: IStoredEventPublisher, now: float) -> bool:
+def ends_in_lease(claimed: ClaimedMessage, longest_call_seconds: float, now: float) -> bool:
     """Say whether a send that begins now ends before the lease, whatever the broker does."""
-    longest_call = publisher.longest_call.total_seconds()
-    return now + longest_call < claimed.deadline
+    return now + longest_call_seconds < claimed.deadline
 
 
 @attrs.frozen(kw_only=True)
@@ -48,6 +47,11 @@ class LaneDelivery:
     publisher: IStoredEventPublisher
     answers: Answers
     monotonic: Callable[[], float] = time.monotonic
+    _longest_call_seconds: float = attrs.field(init=False)
+
+    @_longest_call_seconds.default
+    def _longest_call_of_the_publisher(self) -> float:
+        return self.publisher.longest_call.total_seconds()
 
     def deliver(self, lane: Sequence[ClaimedMessage], *, stopped: Callable[[], bool]) -> Settlement:
         """Send the messages of one aggregate in order and return what became of each.
@@ -128,7 +132,9 @@ class LaneDelivery:
         tried = 0
         try:
             for claimed in lane:
-                if stopped() or not ends_in_lease(claimed, self.publisher, self.monotonic()):
+                if stopped():
+                    break
+                if not ends_in_lease(claimed, self._longest_call_seconds, self.monotonic()):
                     break
                 is_sent = self._send(claimed, outcome)
                 tried += 1

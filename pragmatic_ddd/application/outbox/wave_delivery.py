@@ -43,6 +43,11 @@ class WaveDelivery:
     publisher: IPipelinedEventPublisher
     answers: Answers
     monotonic: Callable[[], float] = time.monotonic
+    _longest_call_seconds: float = attrs.field(init=False)
+
+    @_longest_call_seconds.default
+    def _longest_call_of_the_publisher(self) -> float:
+        return self.publisher.longest_call.total_seconds()
 
     def deliver_all(
         self, claimed: Sequence[ClaimedMessage], *, stopped: Callable[[], bool]
@@ -94,7 +99,7 @@ class WaveDelivery:
     def _may_be_sent(self, claimed: ClaimedMessage, outcome: Settlement) -> bool:
         if self.answers.bury_spent(claimed, outcome):
             return False
-        return ends_in_lease(claimed, self.publisher, self.monotonic())
+        return ends_in_lease(claimed, self._longest_call_seconds, self.monotonic())
 
     def _publish(self, claimed: Sequence[ClaimedMessage]) -> Sequence[object]:
         """Return one answer for each message, whatever the event manager does."""

@@ -20,6 +20,16 @@ def test_the_hash_code_is_that_of_java(text: str, code: int) -> None:
     assert java_hash_code(text) == code
 
 
+@given(st.text())
+def test_the_hash_code_is_the_sum_that_java_documents(text: str) -> None:
+    units = text.encode("utf-16-be")
+    code = 0
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        code = (31 * code + (high << 8 | low)) % 2**32
+
+    assert java_hash_code(text) % 2**32 == code
+
+
 @pytest.mark.parametrize(
     ("key", "buckets", "bucket"),
     # Guava's own test of Hashing.consistentHash names the first three.

@@ -131,6 +131,23 @@ def test_an_event_without_any_change_gets_a_new_version(any_shop: Shop) -> None:
     assert any_shop.orders() == {"o1": (False, 2)}
 
 
+def test_a_change_that_a_listener_takes_back_leaves_the_event_a_version_of_its_own(
+    any_shop: Shop,
+) -> None:
+    any_shop.place("o1")
+    with any_shop.sessions.begin() as session:
+        order = session.get_one(Order, "o1")
+
+        @sa.event.listens_for(session, "before_flush")
+        def take_back(*_: object) -> None:
+            order.paid = False
+
+        order.pay()
+
+    assert any_shop.places()[1:] == [("order.paid", "o1", 2, 0)]
+    assert any_shop.orders() == {"o1": (False, 2)}
+
+
 def test_an_expired_aggregate_with_an_event_gets_a_new_version(shop: Shop) -> None:
     shop.place("o1")
     with shop.sessions.begin() as session:

@@ -1,5 +1,7 @@
 """What only the unit of work on SQLAlchemy does; the rest is in the contract."""
 
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -29,6 +31,20 @@ def test_a_unit_of_work_is_the_port(shop: Shop) -> None:
         port.commit()
 
     assert shop.rows() == ["order.placed"]
+
+
+def test_a_unit_of_work_that_has_ended_keeps_no_aggregate_alive(shop: Shop) -> None:
+    shop.place("o1")
+    with SqlAlchemyUnitsOfWork(shop.sessions)() as work:
+        order = work.get(Order, "o1")
+        order.pay()
+        work.commit()
+    known = weakref.ref(order)
+    del order
+    gc.collect()
+
+    assert known() is None
+    assert work.session is not None  # it is still here
 
 
 def test_a_session_may_be_used_beside_it(shop: Shop) -> None:

@@ -1,4 +1,8 @@
 import datetime as dt
+import enum
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -7,7 +11,9 @@ from attrs import validators
 
 from pragmatic_ddd.application.configuration import (
     EnvironmentConfigurationSource,
+    LayeredConfigurationSource,
     MappingConfigurationSource,
+    TomlConfigurationSource,
     bind,
     duration,
 )
@@ -156,7 +162,7 @@ def test_a_required_setting_that_is_missing_is_named() -> None:
 def test_a_field_that_no_setting_can_have_is_a_mistake_of_the_program() -> None:
     @attrs.frozen(kw_only=True)
     class Odd:
-        parts: list[str] = attrs.field(factory=list)
+        parts: dict[str, str] = attrs.field(factory=dict)
 
     with pytest.raises(TypeError, match=r"odd\.parts"):
         bind(Odd, MappingConfigurationSource({"odd.parts": "a"}), prefix="odd")
@@ -165,7 +171,7 @@ def test_a_field_that_no_setting_can_have_is_a_mistake_of_the_program() -> None:
 def test_a_number_from_a_file_is_read_like_its_text() -> None:
     settings: dict[str, Any] = {"outbox.batch-size": 5, "outbox.poll-interval": 5}
 
-    with pytest.raises(ConfigurationError, match=r"^outbox\.poll-interval = '5': a duration"):
+    with pytest.raises(ConfigurationError, match=r"^outbox\.poll-interval = 5: a duration"):
         bind(OutboxRelayConfig, MappingConfigurationSource(settings), prefix="outbox")
     del settings["outbox.poll-interval"]
     config = bind(OutboxRelayConfig, MappingConfigurationSource(settings), prefix="outbox")
@@ -236,3 +242,354 @@ def test_a_source_that_cannot_list_its_keys_is_asked_for_each() -> None:
             return "7" if key == "outbox.batch-size" else None
 
     assert bind(AConfig, Source(), prefix="outbox") == AConfig(batch_size=7)
+
+
+class Color(enum.Enum):
+    RED = "r"
+    DARK_BLUE = 2
+
+
+@attrs.frozen(kw_only=True)
+class Everything:
+    color: Color = Color.RED
+    colors: tuple[Color, ...] = ()
+    waits: list[dt.timedelta] = attrs.field(factory=list)
+    hosts: frozenset[str] = frozenset()
+    limit: Decimal = Decimal(0)
+    since: dt.datetime = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+    day: dt.date = dt.date(2026, 1, 1)
+    folder: Path = Path()
+    share: float = 0.5
+    count: int = 1
+    compact: bool = False
+    text: str = ""
+    wait: dt.timedelta | None = None
+
+
+def read(name: str, value: object) -> object:
+    source = MappingConfigurationSource({f"all.{name}": value})
+    return getattr(bind(Everything, source, prefix="all"), name)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("color", "r", Color.RED),
+        ("color", "red", Color.RED),
+        ("color", "Dark-Blue", Color.DARK_BLUE),
+        ("color", "2", Color.DARK_BLUE),
+        ("color", 2, Color.DARK_BLUE),
+        ("color", Color.RED, Color.RED),
+        ("colors", "red, 2", (Color.RED, Color.DARK_BLUE)),
+        ("colors", ["red", 2], (Color.RED, Color.DARK_BLUE)),
+        ("colors", " ", ()),
+        ("waits", "1s,2min", [dt.timedelta(seconds=1), dt.timedelta(minutes=2)]),
+        ("hosts", "b, a,b", frozenset({"a", "b"})),
+        ("hosts", {"a"}, frozenset({"a"})),
+        ("limit", "0.10", Decimal("0.10")),
+        ("limit", 7, Decimal(7)),
+        ("limit", Decimal("1.5"), Decimal("1.5")),
+        ("since", "2026-01-31T12:00:00Z", dt.datetime(2026, 1, 31, 12, tzinfo=dt.UTC)),
+        (
+            "since",
+            dt.datetime(2026, 1, 31, tzinfo=dt.UTC),
+            dt.datetime(2026, 1, 31, tzinfo=dt.UTC),
+        ),
+        ("day", "2026-01-31", dt.date(2026, 1, 31)),
+        ("day", dt.date(2026, 1, 31), dt.date(2026, 1, 31)),
+        ("folder", "/var/log", Path("/var/log")),
+        ("folder", Path("logs"), Path("logs")),
+        ("share", 1, 1.0),
+        ("share", 0.25, 0.25),
+        ("count", 5, 5),
+        ("count", " 5 ", 5),
+        ("compact", True, True),
+        ("text", "", ""),
+        ("wait", "5s", dt.timedelta(seconds=5)),
+        ("wait", dt.timedelta(seconds=5), dt.timedelta(seconds=5)),
+        ("wait", None, None),
+    ],
+)
+def test_a_value_is_read_from_text_or_as_the_type_it_has(
+    name: str, value: object, expected: object
+) -> None:
+    found = read(name, value)
+
+    assert found == expected
+    assert type(found) is type(expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "rule"),
+    [
+        ("color", "green", "one of r, 2"),
+        ("colors", "red, green", "[1] = 'green': one of r, 2"),
+        ("colors", "red,,2", "a list such as a, b, with something on each side of a comma"),
+        ("colors", 2, "a list such as a, b, with something on each side of a comma"),
+        ("waits", ["1s", 2], "[1] = 2: a duration such as 250ms, 30s, 5min, 2h, 7d or PT5M"),
+        ("limit", 0.1, 'an exact number: where the file has quotes, in quotes: "0.1"'),
+        ("limit", "much", 'an exact number: where the file has quotes, in quotes: "0.1"'),
+        ("limit", "nan", 'an exact number: where the file has quotes, in quotes: "0.1"'),
+        ("limit", True, 'an exact number: where the file has quotes, in quotes: "0.1"'),
+        (
+            "since",
+            "2026-01-31T12:00:00",
+            "a date and time with its offset from UTC, such as 2026-01-31T12:00:00Z",
+        ),
+        (
+            "since",
+            "then",
+            "a date and time with its offset from UTC, such as 2026-01-31T12:00:00Z",
+        ),
+        ("day", "yesterday", "a date such as 2026-01-31"),
+        ("day", dt.datetime(2026, 1, 31, tzinfo=dt.UTC), "a date such as 2026-01-31"),
+        ("folder", " ", "a path"),
+        ("folder", 5, "a path"),
+        ("share", "nan", "a number"),
+        ("share", True, "a number"),
+        ("share", [0.5], "a number"),
+        ("count", 5.0, "a whole number"),
+        ("count", True, "a whole number"),
+        ("compact", 1, "true or false"),
+        ("text", 5, "text, in quotes"),
+    ],
+)
+def test_a_value_of_another_type_is_refused_with_the_rule(
+    name: str, value: object, rule: str
+) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        read(name, value)
+
+    assert caught.value.problems == (f"all.{name} = {value!r}: {rule}",)
+
+
+@pytest.mark.parametrize("kind", [tuple[int, str], tuple[int], tuple[()], int | str, bytes, set])
+def test_a_type_that_no_setting_can_have_is_named(kind: type) -> None:
+    odd = attrs.make_class("Odd", {"part": attrs.field(type=kind, default=None)}, frozen=True)
+
+    with pytest.raises(TypeError, match=r"^odd\.part: no setting can have the type"):
+        bind(odd, MappingConfigurationSource({"odd.part": "a"}), prefix="odd")
+
+
+@attrs.frozen(kw_only=True)
+class Mail:
+    host: str
+    port: int = attrs.field(default=25, validator=validators.ge(1))
+    retries: tuple[int, ...] = ()
+
+    def __attrs_post_init__(self) -> None:
+        if self.host == "localhost" and self.port == 25:
+            raise ValueError("localhost has no port 25")
+
+
+@attrs.frozen(kw_only=True)
+class Shop:
+    mail: Mail
+    backup: Mail | None = None
+    fallback: Mail = Mail(host="fallback", port=26)
+    other: Mail = attrs.field(factory=lambda: Mail(host="other"))
+    name: str = attrs.field(
+        default=attrs.Factory(lambda self: self.mail.host, takes_self=True), alias="title"
+    )
+    _count: int = attrs.field(default=0)
+    made: int = attrs.field(init=False, default=7)
+
+
+_SETTINGS_OF_SHOP = ["mail", "backup", "fallback", "other", "title", "count"]
+
+
+def shop(**settings: object) -> Shop:
+    return bind(Shop, MappingConfigurationSource({"shop": settings}), prefix="shop")
+
+
+def test_a_config_in_a_config_is_read_from_the_keys_below_its_own() -> None:
+    config = shop(mail={"host": "smtp", "port": "587", "retries": [1, 2]}, title="A", count=3)
+
+    assert config == Shop(mail=Mail(host="smtp", port=587, retries=(1, 2)), title="A", count=3)
+
+
+def test_an_optional_config_is_there_once_something_is_set_below_it() -> None:
+    assert shop(mail={"host": "a"}).backup is None
+    assert shop(mail={"host": "a"}, backup={"host": "b"}).backup == Mail(host="b")
+
+
+def test_what_is_not_set_keeps_the_value_of_a_default_config() -> None:
+    config = shop(mail={"host": "a"}, fallback={"host": "b"}, other={"port": 1})
+
+    assert config.fallback == Mail(host="b", port=26)
+    assert config.other == Mail(host="other", port=1)
+
+
+def test_a_config_in_an_optional_config_is_found() -> None:
+    @attrs.frozen(kw_only=True)
+    class Outer:
+        shop: Shop | None = None
+
+    outer = attrs.resolve_types(Outer, {"Shop": Shop})
+    source = SourceWithoutKeys({"outer.shop.mail.host": "a"})
+
+    assert bind(outer, source, prefix="outer") == Outer(shop=Shop(mail=Mail(host="a")))
+    assert bind(outer, SourceWithoutKeys({}), prefix="outer") == Outer()
+
+
+def test_the_problems_of_inner_and_outer_configs_are_named_together() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        shop(
+            mail={"port": "0"},
+            backup={"hots": "a"},
+            fallback={"host": "localhost", "port": 25},
+            count="x",
+            made="1",
+            other="a",
+            title={"de": "b"},
+        )
+
+    assert caught.value.problems == (
+        f"shop.made: no such setting; there are shop.{', shop.'.join(_SETTINGS_OF_SHOP)}",
+        "shop.other: no such setting; its own are below it",
+        "shop.title.de: no such setting; shop.title is one, and no table",
+        "shop.mail.host must be set",
+        "shop.mail.port = '0': 'port' must be >= 1: 0",
+        "shop.backup.hots: no such setting; is shop.backup.host meant?",
+        "shop.backup.host must be set",
+        "shop.fallback: localhost has no port 25",
+        "shop.count = 'x': a whole number",
+    )
+
+
+@attrs.frozen
+class SourceWithoutKeys:
+    settings: Mapping[str, object]
+
+    def get(self, key: str) -> object:
+        return self.settings.get(key)
+
+
+def test_a_secret_is_not_shown() -> None:
+    @attrs.frozen(kw_only=True)
+    class Account:
+        secret: str = attrs.field(repr=False, validator=validators.max_len(3))
+
+    with pytest.raises(ConfigurationError) as caught:
+        bind(Account, MappingConfigurationSource({"a.secret": "swordfish"}), prefix="a")
+
+    assert str(caught.value) == "a.secret is refused; its value is not shown"
+
+
+def test_a_problem_names_where_the_setting_stands(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "shop.toml"
+    file.write_text('[outbox]\nbatch-size = "many"\nbatchsize = 1\n')
+    monkeypatch.setenv("SHOP_OUTBOX_SHARE", "half")
+    source = LayeredConfigurationSource(
+        [
+            EnvironmentConfigurationSource("SHOP_"),
+            SourceWithoutKeys({"outbox.poll-interval": "5"}),
+            TomlConfigurationSource(file),
+            MappingConfigurationSource({"outbox.compact": "maybe"}, name="defaults"),
+        ]
+    )
+
+    with pytest.raises(ConfigurationError) as caught:
+        bind(AConfig, source, prefix="outbox")
+
+    assert caught.value.problems == (
+        f"outbox.batchsize in {file}: no such setting; is outbox.batch-size meant?",
+        "outbox.poll-interval = '5': a duration such as 250ms, 30s, 5min, 2h, 7d or PT5M",
+        f"outbox.batch-size = 'many' in {file}: a whole number",
+        "outbox.share = 'half' from SHOP_OUTBOX_SHARE: a number",
+        "outbox.compact = 'maybe' in defaults: true or false",
+    )
+
+
+def test_the_first_layer_that_has_a_setting_wins() -> None:
+    layers = LayeredConfigurationSource(
+        [
+            MappingConfigurationSource({"outbox.topic": "first"}),
+            MappingConfigurationSource({"outbox.topic": "second", "outbox.tag": "second"}),
+        ]
+    )
+
+    assert bind(AConfig, layers, prefix="outbox") == AConfig(topic="first", tag="second")
+    assert list(layers.keys()) == ["outbox.topic", "outbox.tag"]
+    assert layers.origin("outbox.xyz") == ""
+
+
+def test_a_layer_must_be_a_source() -> None:
+    wrong: Any = [MappingConfigurationSource({}), {"outbox.tag": "a"}.keys()]
+
+    with pytest.raises(TypeError, match=r"^sources\[1\] = .*: give an IConfigurationSource"):
+        LayeredConfigurationSource(wrong)
+    wrong = MappingConfigurationSource({})
+    with pytest.raises(TypeError, match=r"^sources = "):
+        LayeredConfigurationSource(wrong)
+
+
+def test_tables_of_a_file_become_dotted_keys_and_keep_their_types(tmp_path: Path) -> None:
+    file = tmp_path / "shop.toml"
+    file.write_text(
+        """
+        [all]
+        compact = true
+        colors = ["red", 2]
+        since = 2026-01-31T12:00:00Z
+        [event.topic]
+        "shop.order.paid" = "payments"
+        """
+    )
+
+    source = TomlConfigurationSource(file)
+
+    assert sorted(source.keys()) == [
+        "all.colors",
+        "all.compact",
+        "all.since",
+        "event.topic.shop.order.paid",
+    ]
+    assert source.get("event.topic.shop.order.paid") == "payments"
+    assert source.get("all") is None
+    assert bind(Everything, source, prefix="all") == Everything(
+        compact=True,
+        colors=(Color.RED, Color.DARK_BLUE),
+        since=dt.datetime(2026, 1, 31, 12, tzinfo=dt.UTC),
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"), [(b"[outbox", "no TOML: "), (b"a = '\xff'", "no TOML: ")]
+)
+def test_a_file_that_is_no_toml_is_named(content: bytes, problem: str, tmp_path: Path) -> None:
+    file = tmp_path / "shop.toml"
+    file.write_bytes(content)
+
+    with pytest.raises(ConfigurationError) as caught:
+        TomlConfigurationSource(file)
+
+    assert str(caught.value).startswith(f"{file} is {problem}")
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"shop\.toml: No such file or directory$"):
+        TomlConfigurationSource(tmp_path / "shop.toml")
+
+
+def test_a_key_that_is_there_twice_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"^a\.b in x is set twice$"):
+        MappingConfigurationSource({"a.b": 1, "a": {"b": 2}}, name="x")
+
+
+def test_a_source_is_made_of_a_mapping() -> None:
+    wrong: Any = [("a", 1)]
+
+    with pytest.raises(TypeError, match=r"^settings = "):
+        MappingConfigurationSource(wrong)
+
+
+def test_the_text_of_a_source_does_not_tell_its_settings(tmp_path: Path) -> None:
+    file = tmp_path / "shop.toml"
+    file.write_text("secret = 'swordfish'")
+    mapping = MappingConfigurationSource({"secret": "swordfish"})
+    layers = LayeredConfigurationSource([mapping, TomlConfigurationSource(file)])
+
+    assert "swordfish" not in repr(layers)

@@ -78,3 +78,10 @@ def test_the_answer_stays_the_same() -> None:
     settings["event.topic.default"] = "second"
 
     assert resolver.resolve("shop.order.paid") == "first"
+
+
+def test_what_is_no_text_is_no_topic() -> None:
+    topics = ConfigurableTopicResolver(MappingConfigurationSource({"event.topic.default": 5}))
+
+    with pytest.raises(ConfigurationError, match=r"^event\.topic\.default = 5: a topic is"):
+        topics.resolve("shop.order.paid")
