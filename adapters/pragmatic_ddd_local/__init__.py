@@ -5,6 +5,7 @@ from pragmatic_ddd_local.config import LocalEventManagerConfig
 from pragmatic_ddd_local.counting_metrics import CountingMetrics
 from pragmatic_ddd_local.in_memory_event_manager import InMemoryEventManager
 from pragmatic_ddd_local.outbox_store import InMemoryOutboxStore
+from pragmatic_ddd_local.reconcile_dedup import InMemoryReconcileDedup
 from pragmatic_ddd_local.repository import InMemoryRepository
 from pragmatic_ddd_local.thread_pool_event_manager import ThreadPoolEventManager
 from pragmatic_ddd_local.transactions import InMemoryTransactionOperations
@@ -15,6 +16,7 @@ __all__ = [
     "InMemoryBroadcastMessenger",
     "InMemoryEventManager",
     "InMemoryOutboxStore",
+    "InMemoryReconcileDedup",
     "InMemoryRepository",
     "InMemoryTransactionOperations",
     "LocalEventManagerConfig",

@@ -7,7 +7,10 @@ from pragmatic_ddd_sqlalchemy.engine import (
     make_sqlite_safe,
     refuse_unsafe,
 )
+from pragmatic_ddd_sqlalchemy.keyset import Keyset
+from pragmatic_ddd_sqlalchemy.ordered_query import OrderedQuery
 from pragmatic_ddd_sqlalchemy.outbox import SqlAlchemyOutbox
+from pragmatic_ddd_sqlalchemy.projection_materializer import SqlAlchemyProjectionMaterializer
 from pragmatic_ddd_sqlalchemy.repository import Repository
 from pragmatic_ddd_sqlalchemy.schema import validate_schema
 from pragmatic_ddd_sqlalchemy.store import SqlAlchemyOutboxStore
@@ -17,9 +20,12 @@ from pragmatic_ddd_sqlalchemy.unit_of_work import SqlAlchemyUnitOfWork, SqlAlche
 
 __all__ = [
     "READ_ONLY",
+    "Keyset",
+    "OrderedQuery",
     "Repository",
     "SqlAlchemyOutbox",
     "SqlAlchemyOutboxStore",
+    "SqlAlchemyProjectionMaterializer",
     "SqlAlchemyTransactionOperations",
     "SqlAlchemyUnitOfWork",
     "SqlAlchemyUnitsOfWork",

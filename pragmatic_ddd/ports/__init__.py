@@ -35,7 +35,24 @@ from pragmatic_ddd.ports.outbox_message import (
     Reservation,
     StoredMessage,
 )
+from pragmatic_ddd.ports.paging import PageRequest, PageResult
+from pragmatic_ddd.ports.projections import IProjectionMaterializer
+from pragmatic_ddd.ports.queries import (
+    ICountQuery,
+    IExistsQuery,
+    IListQuery,
+    IOneQuery,
+    IPageQuery,
+    IScrollQuery,
+)
+from pragmatic_ddd.ports.reconciliation import (
+    IAggregateVersionResolver,
+    IReadModelResynchronizer,
+    IReadModelVersionResolver,
+    IReconcileDedup,
+)
 from pragmatic_ddd.ports.repositories import IRepository
+from pragmatic_ddd.ports.scrolling import ScrollPosition, ScrollResult, ScrollValue
 from pragmatic_ddd.ports.serialization import IEventSerializer
 from pragmatic_ddd.ports.topics import ITopicResolver
 from pragmatic_ddd.ports.transactions import ITransactionOperations
@@ -51,20 +68,31 @@ __all__ = [
     "EntityFactory",
     "EntityUpdater",
     "FailedTry",
+    "IAggregateVersionResolver",
     "IBroadcastMessenger",
     "IClock",
     "ICommandExecutor",
     "IConfigurationSource",
+    "ICountQuery",
     "IEntityPropertyResolver",
     "IEventManager",
     "IEventMetrics",
     "IEventPublisher",
     "IEventSerializer",
+    "IExistsQuery",
     "IFeatureToggle",
     "ILifecycle",
+    "IListQuery",
+    "IOneQuery",
     "IOutboxStore",
+    "IPageQuery",
     "IPipelinedEventPublisher",
+    "IProjectionMaterializer",
+    "IReadModelResynchronizer",
+    "IReadModelVersionResolver",
+    "IReconcileDedup",
     "IRepository",
+    "IScrollQuery",
     "IStoredEventPublisher",
     "ISubscriberRegistry",
     "ITopicResolver",
@@ -73,9 +101,14 @@ __all__ = [
     "OutboxEntry",
     "OutboxMessage",
     "OutboxStatus",
+    "PageRequest",
+    "PageResult",
     "PublishPath",
     "Receipt",
     "Reservation",
+    "ScrollPosition",
+    "ScrollResult",
+    "ScrollValue",
     "StoredMessage",
     "Subscriber",
     "ToggleState",

@@ -1,0 +1,37 @@
+"""Port: where the rows of a read model are written."""
+
+from abc import abstractmethod
+from typing import Protocol, TypeVar
+
+ViewT_contra = TypeVar("ViewT_contra", contravariant=True)
+
+
+class IProjectionMaterializer(Protocol[ViewT_contra]):
+    """Writes views of aggregates, in the caller's transaction. Safe to repeat, in any order."""
+
+    @abstractmethod
+    def materialize(self, view: ViewT_contra, *, version: int) -> bool:
+        """Write the view of an aggregate, unless one of the same or a later version is there.
+
+        Events are delivered at least once: whatever comes twice, or late, changes nothing.
+
+        Args:
+            view: What to write; it names its aggregate.
+            version: The aggregate's, of which it is a view, from 1.
+
+        Returns:
+            Whether it was written.
+
+        Raises:
+            OutboxStoreError: The database failed or refused it; nothing was written.
+            TypeError: It is no such view; nothing was written.
+            ValueError: The version is below 1.
+        """
+
+    @abstractmethod
+    def remove(self, aggregate_id: object) -> bool:
+        """Delete the view of an aggregate that was deleted; return whether there was one.
+
+        Raises:
+            OutboxStoreError: The database failed; nothing was deleted.
+        """
