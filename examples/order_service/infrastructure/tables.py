@@ -1,4 +1,4 @@
-"""The tables: two for orders, the outbox in the same database, and the warehouse's list."""
+"""The tables: two for orders, the outbox beside them, the list to read, the warehouse's list."""
 
 import sqlalchemy as sa
 
@@ -12,7 +12,7 @@ shop_order = sa.Table(
     metadata,
     sa.Column("id", sa.String(40), primary_key=True),
     sa.Column("version", sa.Integer, nullable=False),
-    sa.Column("customer_id", sa.String(40), nullable=False),
+    sa.Column("customer_id", sa.String(40), nullable=False, index=True),
     sa.Column("status", OrderStatusColumn, nullable=False),
 )
 
@@ -28,6 +28,17 @@ shop_order_line = sa.Table(
 )
 
 outbox_message = outbox_table(metadata)
+
+order_list = sa.Table(
+    "order_list",
+    metadata,
+    sa.Column("order_id", sa.String(40), primary_key=True),
+    sa.Column("version", sa.Integer, nullable=False),
+    sa.Column("customer_id", sa.String(40), nullable=False),
+    sa.Column("status", OrderStatusColumn, nullable=False),
+    sa.Column("total", MoneyColumn, nullable=False),
+    sa.Index("ix_order_list_customer", "customer_id", "order_id"),
+)
 
 packing_list = sa.Table(
     "warehouse_packing_list",
