@@ -1,5 +1,8 @@
 """The outbox on SQLAlchemy: table, store, unit of work, and a hook for any sessionmaker."""
 
+from pragmatic_ddd_sqlalchemy.aggregate_version_resolver import (
+    SqlAlchemyAggregateVersionResolver,
+)
 from pragmatic_ddd_sqlalchemy.engine import (
     READ_ONLY,
     create_memory_engine,
@@ -23,6 +26,7 @@ __all__ = [
     "Keyset",
     "OrderedQuery",
     "Repository",
+    "SqlAlchemyAggregateVersionResolver",
     "SqlAlchemyOutbox",
     "SqlAlchemyOutboxStore",
     "SqlAlchemyProjectionMaterializer",
