@@ -7,6 +7,7 @@ import attrs
 
 from pragmatic_ddd.application.arguments import check_class, check_type, of_type
 from pragmatic_ddd.domain import AggregateRoot
+from pragmatic_ddd.domain.aggregate import WORK_UNIT_STATE
 from pragmatic_ddd.errors import ConcurrencyError, UnitOfWorkError
 from pragmatic_ddd_local.transactions import InMemoryTransaction, InMemoryTransactionOperations
 
@@ -149,10 +150,8 @@ class _StagedAggregates(Generic[AggregateT]):
 
 
 def _copy(aggregate: AggregateT) -> AggregateT:
-    """Return a copy of its fields; its events, and who observes it, are not its state."""
-    cls = type(aggregate)
-    copied = object.__new__(cls)
-    fields = attrs.fields(cls)  # type: ignore[arg-type]  # its base made it an attrs class
-    state = {field.name: getattr(aggregate, field.name) for field in fields}
+    """Return a copy of its state; what it holds for a unit of work, as its events, is none."""
+    copied = object.__new__(type(aggregate))
+    state = {name: value for name, value in vars(aggregate).items() if name not in WORK_UNIT_STATE}
     vars(copied).update(copy.deepcopy(state))
     return copied

@@ -138,6 +138,10 @@ class FrameStack:
                 return write
         return None
 
+    def has_inserted(self, state: State) -> bool:
+        """Say whether an aggregate is new in this transaction."""
+        return any(frame.has_inserted(state) for frame in self.frames)
+
     def carried_from(self, given: AggregateRoot) -> int:
         """Return how many events of an instance its merged copy has taken over."""
         state = instance_state(given)
@@ -177,10 +181,12 @@ class FrameStack:
         for state, pin in self.pins.items():
             if not self.top.has_inserted(state):
                 _drop_first(pin.aggregate, pin.event_count)
+                pin.aggregate.forget_operations()
 
     def _forget_stored_events(self) -> None:
         for pin in self.pins.values():
             _drop_first(pin.aggregate, len(pin.built))
+            pin.aggregate.forget_operations()
         for given, count in self.top.carried.values():
             _drop_first(given, count)
 

@@ -10,17 +10,21 @@ The same happens in plain sessions with the outbox attached; this is for code th
 know SQLAlchemy, and must not see its errors.
 """
 
+import copy
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast
 
 import attrs
 import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.orm import Session, sessionmaker
+from sqlalchemy.orm import Session, attributes, sessionmaker
 
 from pragmatic_ddd.application.arguments import check_class, check_type, shown
-from pragmatic_ddd.domain import AggregateRoot
+from pragmatic_ddd.application.registered_work import RegisteredWork, Registration
+from pragmatic_ddd.domain import AggregateRoot, IRuleValidator
 from pragmatic_ddd.errors import AggregateNotFoundError, UnitOfWorkError
+from pragmatic_ddd.ports import DryRunResult, IRepository
 from pragmatic_ddd_sqlalchemy.errors import lost_races_told, translated
 from pragmatic_ddd_sqlalchemy.outbox_session import OutboxSession
 
@@ -40,6 +44,7 @@ class SqlAlchemyUnitOfWork:
     """
 
     session: Session
+    _registered: RegisteredWork = attrs.field(factory=RegisteredWork, init=False)
     _has_ended: bool = attrs.field(default=False, init=False)
     _left_behind: object = attrs.field(default=None, init=False, repr=False)
 
@@ -68,11 +73,45 @@ class SqlAlchemyUnitOfWork:
         with translated(), lost_races_told():
             self.session.add(aggregate)
 
+    def register(
+        self,
+        aggregate: AggregateT,
+        *,
+        rule: IRuleValidator[AggregateT] | None = None,
+        repository: IRepository[AggregateT] | None = None,
+        logic: Callable[[AggregateT], object] | None = None,
+    ) -> None:
+        self._check_open()
+        registration = Registration(
+            aggregate=aggregate, rule=rule, repository=repository, logic=logic
+        )
+        _check_mapped("aggregate", type(aggregate))
+        self._registered.register(registration)
+
+    def try_commit(self) -> DryRunResult:
+        """Run logic and rules, and roll back.
+
+        What the session has loaded is itself changed, so that it can load what it has not loaded
+        yet, and undone by the rollback. What is new would keep its changes: a copy takes them.
+        """
+        self._check_open()
+        copies: dict[int, Any] = {}  # one for all: an aggregate that is registered twice is one
+        try:
+            return self._registered.try_run(
+                lambda one: one if self._is_loaded(one) else copy.deepcopy(one, copies)
+            )
+        except SQLAlchemyError:
+            with translated(), lost_races_told():
+                raise
+        finally:
+            self.rollback()
+
     def commit(self) -> None:
         self._check_open()
         work = cast("OutboxSession", self.session).outbox_work
         work.hold()
         try:
+            self._save_registered()
             self.session.commit()
         except BaseException:
             self.rollback()
@@ -83,6 +122,9 @@ class SqlAlchemyUnitOfWork:
             # something, no other one sends them.
             self._left_behind = work.let_go()
         self._has_ended = True
+        for registration in self._registered:
+            # The session has done so for aggregates with events, or that it had loaded.
+            registration.aggregate.forget_operations()
 
     def rollback(self) -> None:
         if self._has_ended:
@@ -106,6 +148,23 @@ class SqlAlchemyUnitOfWork:
         self.rollback()
         self.session.close()
         self._left_behind = None
+
+    def _save_registered(self) -> None:
+        self._registered.run()
+        for registration in self._registered:
+            aggregate = registration.aggregate
+            if registration.repository is not None:
+                registration.repository.save(aggregate)
+            else:
+                aggregate.trigger_data_sync_hook()
+                self.session.add(aggregate)
+
+    def _is_loaded(self, aggregate: AggregateRoot) -> bool:
+        """Say whether a rollback gives it the state that is stored."""
+        state = attributes.instance_state(aggregate)
+        stack = cast("OutboxSession", self.session).outbox_work.stack
+        is_new = stack is not None and stack.has_inserted(state)
+        return state.persistent and not is_new and aggregate in self.session
 
     def _check_open(self) -> None:
         if self._has_ended:

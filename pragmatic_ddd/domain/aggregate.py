@@ -15,14 +15,27 @@ instance that an ORM loaded without calling ``__init__`` collects events like an
 from collections.abc import Callable
 from typing import ClassVar
 
+from pragmatic_ddd.domain.broken_rules import BrokenRule
+from pragmatic_ddd.domain.causation import caused_event, checked_operation
 from pragmatic_ddd.domain.entity import Entity
 from pragmatic_ddd.domain.events import DomainEvent
+from pragmatic_ddd.domain.message_codes import MessageCode
 from pragmatic_ddd.domain.names import checked_name
+from pragmatic_ddd.domain.operations import (
+    EntityOperation,
+    OperationRegistry,
+    TriggeredOperations,
+    checked_registry,
+)
 from pragmatic_ddd.domain.triggered_events import EventFactory, TriggeredEvents
 from pragmatic_ddd.errors import ForeignEventError
 
 _EVENTS = "_triggered_events"
+_OPERATIONS = "_triggered_operations"
+_BROKEN_RULES = "_broken_rules"
 _OBSERVER = "_collection_observer"
+# What an instance holds besides its state, for as long as a unit of work lasts.
+WORK_UNIT_STATE = frozenset({_EVENTS, _OPERATIONS, _BROKEN_RULES, _OBSERVER})
 
 CollectionObserver = Callable[["AggregateRoot"], None]
 
@@ -32,6 +45,8 @@ class AggregateRoot(Entity):
 
     Class keywords:
         name: Stable name, such as ``shop.order``; subclasses inherit it.
+        operations: The registry of its operations; subclasses inherit it. With one, an operation
+            that it does not list is refused, and so is an event without a cause.
 
     Attributes:
         version: Number of the last stored change, from 1; 0 while it is new. Repositories and
@@ -39,12 +54,17 @@ class AggregateRoot(Entity):
     """
 
     aggregate_name: ClassVar[str] = ""
+    operation_registry: ClassVar[type[OperationRegistry] | None] = None
 
     version: int = 0
 
-    def __init_subclass__(cls, *, name: str | None = None) -> None:
+    def __init_subclass__(
+        cls, *, name: str | None = None, operations: type[OperationRegistry] | None = None
+    ) -> None:
         if name is not None:
             cls.aggregate_name = checked_name(name, cls.__qualname__)
+        if operations is not None:
+            cls.operation_registry = checked_registry(operations, cls.__qualname__)
         super().__init_subclass__()
 
     @property
@@ -52,6 +72,65 @@ class AggregateRoot(Entity):
         """Whether it has never been stored."""
         # One that was loaded by an ORM which maps no version has no such attribute.
         return not getattr(self, "version", True)
+
+    @property
+    def old_version(self) -> int:
+        """The version that it was loaded or last stored with; 0 while it is new."""
+        return getattr(self, "version", None) or 0
+
+    @property
+    def new_version(self) -> int:
+        """The version that its next change is stored with, and that its events are stamped with.
+
+        0 for one that was loaded by an ORM which maps no version.
+        """
+        return self.old_version + 1 if hasattr(self, "version") else 0
+
+    def mark_new(self) -> None:
+        """Have it stored as a new one: a copy under another id, not what a session has loaded."""
+        self.version = 0
+
+    @property
+    def broken_rules(self) -> tuple[BrokenRule, ...]:
+        """The rules that its business methods have found broken, in order.
+
+        Command executors, and units of work in which it is registered, refuse to store it.
+        """
+        found: list[BrokenRule] = self.__dict__.get(_BROKEN_RULES, [])
+        return tuple(found)
+
+    def add_broken_rule(self, message: MessageCode, **parameters: object) -> None:
+        """Note a broken rule and go on, where raising would hide the ones after it.
+
+        Raises:
+            TypeError: It is no message, or has other parameters.
+        """
+        broken = BrokenRule(message, parameters)
+        self.__dict__.setdefault(_BROKEN_RULES, []).append(broken)
+
+    def pull_broken_rules(self) -> tuple[BrokenRule, ...]:
+        """Return the broken rules and forget them: who checks the aggregate deals with them."""
+        found: list[BrokenRule] = self.__dict__.pop(_BROKEN_RULES, [])
+        return tuple(found)
+
+    @property
+    def triggered_operations(self) -> TriggeredOperations:
+        """The operations recorded since it was last stored, or its events were dropped."""
+        operations: TriggeredOperations | None = self.__dict__.get(_OPERATIONS)
+        if operations is None:
+            operations = self.__dict__[_OPERATIONS] = TriggeredOperations()
+        return operations
+
+    def record_operation(self, operation: EntityOperation | str) -> None:
+        """Note which business operation it goes through: the cause of the events after it.
+
+        Raises:
+            OperationError: It is not in the registry of the class; nothing was recorded.
+            TypeError: It is neither an operation nor the code of one.
+        """
+        code = self._checked_operation(operation)
+        self._before_collecting()
+        self.triggered_operations.add(code)
 
     @property
     def triggered_events(self) -> TriggeredEvents:
@@ -62,37 +141,53 @@ class AggregateRoot(Entity):
             events = self.__dict__[_EVENTS] = TriggeredEvents()
         return events
 
-    def collect_event(self, event: DomainEvent, *, operation: str | None = None) -> None:
+    def collect_event(
+        self, event: DomainEvent, *, operation: EntityOperation | str | None = None
+    ) -> None:
         """Raise an event: it is stored with the aggregate's next change, or with neither.
 
         Args:
             event: A fact about this aggregate.
-            operation: Code of the business operation that caused it.
+            operation: The business operation that caused it. Where it is not named, the event's
+                own stands, and where that has none, the one recorded last.
 
         Raises:
             ForeignEventError: The event carries another id; nothing was collected.
+            OperationError: The class has a registry of operations, and the cause is not in it,
+                or there is none; nothing was collected.
             TypeError: It is no event, or the aggregate's class has no name.
         """
         self._check(event)
+        recorded = self._last_operation
+        if operation is not None or recorded is not None or self.operation_registry is not None:
+            event = self._caused(event, operation, recorded)
         self._before_collecting()
-        self.triggered_events.add(event if operation is None else event.caused_by(operation))
+        self.triggered_events.add(event)
 
-    def collect_event_later(self, factory: EventFactory) -> None:
+    def collect_event_later(
+        self, factory: EventFactory, *, operation: EntityOperation | str | None = None
+    ) -> None:
         """Raise an event that is built when it is stored, once the database has given ids.
 
         Args:
             factory: Called once, without arguments, in the storing transaction.
+            operation: As for ``collect_event``; what was recorded last is taken now, not then.
 
         Raises:
+            OperationError: The named operation is not in the registry of the class. A cause that
+                is missing shows when the event is built.
             TypeError: The aggregate's class has no name.
         """
+        recorded = self._last_operation
 
         def build() -> DomainEvent:
             event = factory()
             self._check(event)
-            return event
+            return self._caused(event, operation, recorded)
 
         self._check_name()
+        if operation is not None:
+            self._checked_operation(operation)
         self._before_collecting()
         self.triggered_events.add_later(build)
 
@@ -100,11 +195,25 @@ class AggregateRoot(Entity):
         """Bring derived fields up to date; a repository calls it just before it writes.
 
         Does nothing: override it for totals, counters and copies that must agree with the rest.
-        It may be called more often than the aggregate is written.
+        It may be called more often than the aggregate is written. A plain session does not call
+        it: there, listen to SQLAlchemy's ``before_insert`` and ``before_update``.
         """
 
+    def clear_work_unit_state(self) -> None:
+        """Forget events, operations and broken rules: the unit of work is over.
+
+        What has stored the aggregate calls it. Events that are not stored are gone.
+        """
+        self.triggered_events.cut_back(0)
+        self.forget_operations()
+        self.__dict__.pop(_BROKEN_RULES, None)
+
+    def forget_operations(self) -> None:
+        """Forget the recorded operations: what they were part of is stored, or given up."""
+        self.__dict__.pop(_OPERATIONS, None)
+
     def observe_collection(self, observer: CollectionObserver | None) -> None:
-        """Have ``observer`` called before each event is collected; ``None`` ends that.
+        """Have ``observer`` called before an event or operation is noted; ``None`` ends that.
 
         For adapters: a session keeps an aggregate alive from then on, and remembers how many
         events it had, so that a savepoint can take back what was raised inside it.
@@ -115,6 +224,20 @@ class AggregateRoot(Entity):
         observer: CollectionObserver | None = self.__dict__.get(_OBSERVER)
         if observer is not None:
             observer(self)
+
+    @property
+    def _last_operation(self) -> str | None:
+        operations: TriggeredOperations | None = self.__dict__.get(_OPERATIONS)
+        return None if operations is None else operations.last
+
+    def _caused(
+        self, event: DomainEvent, named: EntityOperation | str | None, recorded: str | None
+    ) -> DomainEvent:
+        registry, name = self.operation_registry, self.aggregate_name
+        return caused_event(event, registry, name, named=named, recorded=recorded)
+
+    def _checked_operation(self, operation: EntityOperation | str) -> str:
+        return checked_operation(operation, self.operation_registry, self.aggregate_name)
 
     def _check(self, event: DomainEvent) -> None:
         self._check_name()

@@ -110,6 +110,6 @@ class DomainEvent(FrozenModel):
 
     def caused_by(self, operation_code: str) -> Self:
         """Return a copy that names the business operation that caused it."""
-        return attrs.evolve(  # type: ignore[misc]  # FrozenModel made it an attrs class
-            self, operation_code=operation_code
-        )
+        caused = object.__new__(type(self))
+        caused.__dict__.update(self.__dict__, operation_code=operation_code)
+        return caused

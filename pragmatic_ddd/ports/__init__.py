@@ -2,7 +2,14 @@
 
 from pragmatic_ddd.ports.broadcast import AggregateMessageEnvelope, IBroadcastMessenger
 from pragmatic_ddd.ports.clock import IClock
+from pragmatic_ddd.ports.commands import (
+    EntityFactory,
+    EntityUpdater,
+    ICommandExecutor,
+    IEntityPropertyResolver,
+)
 from pragmatic_ddd.ports.configuration import IConfigurationSource
+from pragmatic_ddd.ports.dry_run import DryRunResult
 from pragmatic_ddd.ports.events import (
     Delivery,
     IEventManager,
@@ -57,12 +64,17 @@ __all__ = [
     "ClaimedMessage",
     "Delivered",
     "Delivery",
+    "DryRunResult",
+    "EntityFactory",
+    "EntityUpdater",
     "FailedTry",
     "IAggregateVersionResolver",
     "IBroadcastMessenger",
     "IClock",
+    "ICommandExecutor",
     "IConfigurationSource",
     "ICountQuery",
+    "IEntityPropertyResolver",
     "IEventManager",
     "IEventMetrics",
     "IEventPublisher",

@@ -10,9 +10,16 @@ import sqlalchemy as sa
 from sqlalchemy.orm import registry, sessionmaker
 
 from pragmatic_ddd.application.outbox import EventEncoding, OutboxUnitOfWork
-from pragmatic_ddd.ports import IUnitOfWork, OutboxMessage
-from pragmatic_ddd.testing.unit_of_work import Account, UnitOfWorkContract
-from pragmatic_ddd_local import InMemoryOutboxStore, InMemoryRepository
+from pragmatic_ddd.application.unit_of_work import UnitOfWork
+from pragmatic_ddd.domain import DomainEvent
+from pragmatic_ddd.ports import IUnitOfWork, OutboxMessage, Receipt
+from pragmatic_ddd.testing.accounts import Account
+from pragmatic_ddd.testing.unit_of_work import UnitOfWorkContract
+from pragmatic_ddd_local import (
+    InMemoryOutboxStore,
+    InMemoryRepository,
+    InMemoryTransactionOperations,
+)
 from pragmatic_ddd_orjson import EventTypeRegistry, OrjsonEventSerializer
 from pragmatic_ddd_sqlalchemy.engine import create_sqlite_engine
 from pragmatic_ddd_sqlalchemy.outbox import SqlAlchemyOutbox
@@ -61,6 +68,50 @@ class TestInMemory(UnitOfWorkContract):
     @pytest.fixture
     def stored_messages(self, store: InMemoryOutboxStore) -> Callable[[], Sequence[OutboxMessage]]:
         return store.messages
+
+
+class RecordingPublisher:
+    """Remembers what is published."""
+
+    def __init__(self) -> None:
+        self.published: list[DomainEvent] = []
+
+    def publish(
+        self, event: DomainEvent, *, subscriber: str | None = None, only_this: bool = False
+    ) -> Receipt:
+        self.published.append(event)
+        return Receipt("noted")
+
+    def publish_all(self, events: Sequence[DomainEvent]) -> list[Receipt]:
+        return [self.publish(event) for event in events]
+
+
+class TestWithoutAnOutbox(UnitOfWorkContract):
+    """What counts as stored here is what was published."""
+
+    encodes_events = False
+
+    @pytest.fixture
+    def publisher(self) -> RecordingPublisher:
+        return RecordingPublisher()
+
+    @pytest.fixture
+    def units_of_work(self, publisher: RecordingPublisher) -> Callable[[], IUnitOfWork]:
+        transactions = InMemoryTransactionOperations()
+        accounts = InMemoryRepository(Account, transactions)
+        return lambda: UnitOfWork(
+            transactions=transactions, publisher=publisher, repositories={Account: accounts}
+        )
+
+    @pytest.fixture
+    def stored_messages(
+        self, publisher: RecordingPublisher
+    ) -> Callable[[], Sequence[OutboxMessage]]:
+        encoding = EventEncoding(serializer=OrjsonEventSerializer(EventTypeRegistry()))
+        return lambda: [
+            encoding.encode(event, aggregate_type="contract.account")
+            for event in publisher.published
+        ]
 
 
 @attrs.frozen

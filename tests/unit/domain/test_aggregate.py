@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pragmatic_ddd.domain import AggregateRoot, DomainEvent
+from pragmatic_ddd.domain import AggregateRoot, DomainEvent, MessageCode
 from pragmatic_ddd.errors import ForeignEventError
 
 
@@ -190,3 +190,63 @@ def test_an_aggregate_that_was_loaded_without_a_version_is_not_new() -> None:
     loaded = object.__new__(Order)
 
     assert not loaded.is_new
+
+
+TOO_LATE = MessageCode("shop.order.too-late", "not after {hour} o'clock")
+
+
+def test_an_aggregate_knows_the_version_it_has_and_the_one_that_it_will_be_stored_with() -> None:
+    order = Order(id="1")
+    assert (order.old_version, order.new_version) == (0, 1)
+
+    order.version = 4
+
+    assert (order.old_version, order.new_version) == (4, 5)
+
+
+def test_an_aggregate_that_was_loaded_without_a_version_has_none() -> None:
+    loaded = object.__new__(Order)
+
+    assert (loaded.old_version, loaded.new_version) == (0, 0)
+
+
+def test_an_aggregate_can_be_made_new_again() -> None:
+    order = Order(id="1", version=3)
+    order.mark_new()
+
+    assert order.is_new
+    assert order.new_version == 1
+
+
+def test_broken_rules_are_noted_in_order() -> None:
+    order = Order(id="1")
+
+    order.add_broken_rule(TOO_LATE, hour=5)
+    order.add_broken_rule(TOO_LATE, hour=6)
+
+    assert [broken.text for broken in order.broken_rules] == [
+        "not after 5 o'clock",
+        "not after 6 o'clock",
+    ]
+    with pytest.raises(TypeError, match="takes the parameters"):
+        order.add_broken_rule(TOO_LATE)
+    assert [broken.code for broken in order.broken_rules] == ["shop.order.too-late"] * 2
+
+
+def test_the_state_of_a_unit_of_work_is_forgotten_at_its_end() -> None:
+    order = Order(id="1")
+    order.record_operation("shop.order.pay")
+    order.collect_event(a_payment())
+    order.add_broken_rule(TOO_LATE, hour=5)
+
+    order.clear_work_unit_state()
+
+    assert len(order.triggered_events) == len(order.triggered_operations) == 0
+    assert order.broken_rules == ()
+
+
+def test_the_hook_before_an_aggregate_is_stored_does_nothing_by_itself() -> None:
+    order = Order(id="1")
+    order.trigger_data_sync_hook()
+
+    assert vars(order) == vars(Order(id="1"))

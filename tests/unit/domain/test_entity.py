@@ -1,5 +1,7 @@
 import copy
+import datetime as dt
 import uuid
+from typing import Any
 
 import attrs
 import pytest
@@ -60,3 +62,57 @@ def test_an_entity_can_be_copied() -> None:
 
     assert copied == order
     assert copied.lines is not order.lines
+
+
+NOON = dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC)
+ONE = dt.datetime(2026, 3, 1, 13, tzinfo=dt.UTC)
+
+
+def test_an_entity_carries_no_marks_until_they_are_set() -> None:
+    customer = Customer(id="1")
+
+    assert (customer.created_at, customer.created_by) == (None, None)
+    assert (customer.updated_at, customer.updated_by) == (None, None)
+    assert not customer.is_deleted
+    assert vars(customer) == {"id": "1", "name": ""}
+
+
+def test_who_made_and_who_changed_an_entity_is_noted_with_the_time() -> None:
+    customer = Customer(id="1")
+
+    customer.mark_created(NOON, by="ada")
+    assert (customer.created_at, customer.created_by) == (NOON, "ada")
+    assert (customer.updated_at, customer.updated_by) == (NOON, "ada")
+
+    customer.mark_modified(ONE)
+    assert (customer.created_at, customer.created_by) == (NOON, "ada")
+    assert (customer.updated_at, customer.updated_by) == (ONE, None)
+
+
+@pytest.mark.parametrize("instant", [dt.datetime(2026, 3, 1), dt.date(2026, 3, 1), None])  # noqa: DTZ001
+def test_an_instant_without_a_zone_is_refused_and_nothing_noted(instant: object) -> None:
+    customer = Customer(id="1")
+    wrong: Any = instant
+
+    for mark in (customer.mark_created, customer.mark_modified):
+        with pytest.raises(ValueError, match="with a time zone"):
+            mark(wrong, by="ada")
+    assert vars(customer) == {"id": "1", "name": ""}
+
+
+def test_an_entity_may_count_as_deleted() -> None:
+    customer = Customer(id="1")
+    customer.mark_deleted()
+
+    assert customer.is_deleted
+    assert not Customer(id="2").is_deleted
+
+
+def test_a_subclass_may_have_its_constructor_take_the_marks() -> None:
+    class Archived(Entity):
+        created_at: dt.datetime | None = None
+        is_deleted: bool = True
+
+    archived = Archived(id="1", created_at=NOON)
+
+    assert (archived.created_at, archived.is_deleted) == (NOON, True)

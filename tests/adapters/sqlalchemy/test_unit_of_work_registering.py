@@ -1,0 +1,210 @@
+"""Registered work over a session: what a dry run must not leave behind on mapped objects."""
+
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy.orm import attributes
+
+from pragmatic_ddd.domain import AggregateRoot, EntityRule, MessageCode, RuleItem
+from pragmatic_ddd.errors import BrokenRuleAggregateError, OutboxStoreError, UnitOfWorkError
+from pragmatic_ddd_sqlalchemy import Repository
+from pragmatic_ddd_sqlalchemy.unit_of_work import SqlAlchemyUnitOfWork, SqlAlchemyUnitsOfWork
+from tests.adapters.sqlalchemy.databases import any_shop
+from tests.adapters.sqlalchemy.models import Counter, Line, Order, line_table, order_table
+from tests.adapters.sqlalchemy.shop import Shop
+
+__all__ = ["any_shop"]
+
+FEW = MessageCode("test.order.few", "at most 2 pieces")
+FEW_PIECES = EntityRule[Order](
+    RuleItem(FEW, lambda order: sum(line.quantity for line in order.lines) <= 2)
+)
+
+
+class Unmapped(AggregateRoot, name="test.unmapped"):
+    pass
+
+
+def work_in(any_shop: Shop) -> SqlAlchemyUnitOfWork:
+    return SqlAlchemyUnitsOfWork(any_shop.sessions)()
+
+
+def pay_and_grow(order: Order) -> None:
+    order.pay(5)
+    order.change_quantity(7)
+    order.lines.append(Line(id=f"{order.id}-2"))
+
+
+def quantities(any_shop: Shop) -> list[int]:
+    with any_shop.engine.connect() as connection:
+        return list(connection.scalars(sa.select(line_table.c.quantity)))
+
+
+def test_a_registered_aggregate_is_changed_with_its_children_and_stored(any_shop: Shop) -> None:
+    any_shop.place("o1")
+    with work_in(any_shop) as work:
+        work.register(work.get(Order, "o1"), logic=pay_and_grow)
+        work.commit()
+
+    assert any_shop.orders() == {"o1": (True, 2)}
+    assert sorted(quantities(any_shop)) == [1, 7]
+    assert any_shop.rows() == ["order.placed", "order.paid", "order.paid"]
+
+
+def test_a_dry_run_loads_changes_and_undoes_a_loaded_aggregate_with_its_children(
+    any_shop: Shop,
+) -> None:
+    any_shop.place("o1")
+    with work_in(any_shop) as work:
+        order = work.get(Order, "o1")
+        work.register(order, rule=FEW_PIECES, logic=pay_and_grow)
+        result = work.try_commit()
+
+        assert [error.code for error in result.broken_rules] == ["test.order.few"]
+        assert (order.paid, order.version) == (False, 1)
+        assert [line.quantity for line in order.lines] == [1]
+        assert len(order.triggered_events) == 0
+    assert any_shop.orders() == {"o1": (False, 1)}
+    assert quantities(any_shop) == [1]
+    assert any_shop.rows() == ["order.placed"]
+    assert (any_shop.eager.reserved, any_shop.eager.announced) == ([], [])
+
+
+def test_what_a_dry_run_has_flushed_is_rolled_back(any_shop: Shop) -> None:
+    any_shop.place("o1")
+    with work_in(any_shop) as work:
+        session = work.session
+
+        def pay_and_flush(order: Order) -> None:
+            order.pay()
+            session.flush()
+            paid = sa.select(sa.func.count()).select_from(Order).where(order_table.c.paid)
+            assert session.scalar(paid) == 1
+
+        work.register(work.get(Order, "o1"), logic=pay_and_flush)
+        assert work.try_commit().is_satisfied
+
+    assert any_shop.orders() == {"o1": (False, 1)}
+    assert any_shop.rows() == ["order.placed"]
+
+
+@pytest.mark.parametrize("when", ["transient", "pending", "flushed"])
+def test_a_dry_run_leaves_a_new_aggregate_and_its_children_as_they_were(
+    any_shop: Shop, when: str
+) -> None:
+    order = Order.place("o1")
+    [line] = order.lines
+    with work_in(any_shop) as work:
+        if when != "transient":
+            work.add(order)
+        if when == "flushed":
+            work.session.flush()
+        work.register(order, rule=FEW_PIECES, logic=pay_and_grow)
+        assert not work.try_commit().is_satisfied
+
+    assert order.lines == [line]
+    assert (order.paid or False, line.quantity, len(order.triggered_events)) == (False, 1, 1)
+    assert any_shop.orders() == {}
+
+    with work_in(any_shop) as work:
+        work.register(order, rule=FEW_PIECES)
+        work.commit()
+    assert any_shop.orders() == {"o1": (False, 1)}
+    assert any_shop.rows() == ["order.placed"]
+
+
+def test_a_dry_run_leaves_a_detached_aggregate_as_it_was(any_shop: Shop) -> None:
+    with any_shop.sessions(expire_on_commit=False) as session:
+        order = Order.place("o1")
+        session.add(order)
+        session.commit()
+    assert attributes.instance_state(order).detached
+
+    with work_in(any_shop) as work:
+        work.register(order, logic=pay_and_grow)
+        assert work.try_commit().is_satisfied
+
+    assert (order.paid, order.lines[0].quantity, len(order.triggered_events)) == (False, 1, 0)
+
+
+def test_a_broken_rule_undoes_what_logic_has_done_to_a_loaded_aggregate(any_shop: Shop) -> None:
+    any_shop.place("o1")
+    with work_in(any_shop) as work:
+        order = work.get(Order, "o1")
+        work.register(order, rule=FEW_PIECES, logic=pay_and_grow)
+        with pytest.raises(BrokenRuleAggregateError):
+            work.commit()
+
+        assert (order.paid, len(order.triggered_events)) == (False, 0)
+    assert any_shop.orders() == {"o1": (False, 1)}
+    assert len(any_shop.eager.reserved) == len(any_shop.eager.cancelled)
+
+
+def test_a_repository_saves_what_is_registered_with_it(any_shop: Shop) -> None:
+    any_shop.place("o1")
+    with work_in(any_shop) as work:
+        orders = Repository(Order, work.session)
+        order = orders.find_by_id("o1")
+        assert order is not None
+        work.register(order, repository=orders, logic=lambda one: one.pay())
+        work.register(Order.place("o2"), repository=orders)
+        work.commit()
+
+    assert any_shop.orders() == {"o1": (True, 2), "o2": (False, 1)}
+    assert sorted(any_shop.rows()) == ["order.paid", "order.placed", "order.placed"]
+
+
+def test_the_hook_before_it_is_stored_is_called_once_for_what_is_registered(
+    any_shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called: list[str] = []
+    monkeypatch.setattr(Order, "trigger_data_sync_hook", lambda order: called.append(order.id))
+    with work_in(any_shop) as work:
+        work.register(Order.place("o1"))
+        work.register(Order.place("o2"), repository=Repository(Order, work.session))
+        work.commit()
+
+    assert called == ["o1", "o2"]
+
+
+def test_operations_of_a_new_aggregate_without_events_are_forgotten_when_it_is_stored(
+    any_shop: Shop,
+) -> None:
+    counter = Counter(id="c1")
+    with work_in(any_shop) as work:
+        work.register(counter, logic=lambda one: one.record_operation("test.counter.begin"))
+        work.commit()
+
+    assert (counter.version, len(counter.triggered_operations)) == (1, 0)
+
+
+def test_an_error_of_the_database_in_a_rule_is_translated_and_ends_the_dry_run(
+    any_shop: Shop,
+) -> None:
+    any_shop.place("o1")
+    with work_in(any_shop) as work:
+        session = work.session
+
+        def asks(_: Order) -> bool:
+            return bool(session.scalar(sa.text("SELECT gone FROM nowhere")))
+
+        work.register(
+            work.get(Order, "o1"),
+            rule=EntityRule(RuleItem(FEW, asks)),
+            logic=lambda order: order.pay(),
+        )
+        with pytest.raises(OutboxStoreError):
+            work.try_commit()
+        with pytest.raises(UnitOfWorkError):
+            work.commit()
+    assert any_shop.orders() == {"o1": (False, 1)}
+
+
+def test_what_is_not_mapped_is_refused(any_shop: Shop) -> None:
+    wrong: Any = "o1"
+    with work_in(any_shop) as work:
+        with pytest.raises(TypeError, match="is not mapped"):
+            work.register(Unmapped(id="1"))
+        with pytest.raises(TypeError, match="give an AggregateRoot"):
+            work.register(wrong)
