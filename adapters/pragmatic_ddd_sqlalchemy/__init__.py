@@ -7,9 +7,11 @@ from pragmatic_ddd_sqlalchemy.engine import (
     make_sqlite_safe,
     refuse_unsafe,
 )
+from pragmatic_ddd_sqlalchemy.id_segment_table import id_segment_ddl, id_segment_table
 from pragmatic_ddd_sqlalchemy.outbox import SqlAlchemyOutbox
 from pragmatic_ddd_sqlalchemy.repository import Repository
 from pragmatic_ddd_sqlalchemy.schema import validate_schema
+from pragmatic_ddd_sqlalchemy.segment_allocator import SqlAlchemySegmentAllocator
 from pragmatic_ddd_sqlalchemy.store import SqlAlchemyOutboxStore
 from pragmatic_ddd_sqlalchemy.table import ddl, metadata, outbox_message, outbox_table
 from pragmatic_ddd_sqlalchemy.transactions import SqlAlchemyTransactionOperations
@@ -20,12 +22,15 @@ __all__ = [
     "Repository",
     "SqlAlchemyOutbox",
     "SqlAlchemyOutboxStore",
+    "SqlAlchemySegmentAllocator",
     "SqlAlchemyTransactionOperations",
     "SqlAlchemyUnitOfWork",
     "SqlAlchemyUnitsOfWork",
     "create_memory_engine",
     "create_sqlite_engine",
     "ddl",
+    "id_segment_ddl",
+    "id_segment_table",
     "make_sqlite_safe",
     "metadata",
     "outbox_message",

@@ -22,6 +22,7 @@ from pragmatic_ddd.ports.events import (
     Subscriber,
 )
 from pragmatic_ddd.ports.feature_toggle import IFeatureToggle, ToggleState
+from pragmatic_ddd.ports.identifiers import IdSegment, IIdGenerator, IIdSegmentAllocator
 from pragmatic_ddd.ports.metrics import IEventMetrics, PublishPath
 from pragmatic_ddd.ports.outbox import IOutboxStore
 from pragmatic_ddd.ports.outbox_message import (
@@ -61,6 +62,8 @@ __all__ = [
     "IEventPublisher",
     "IEventSerializer",
     "IFeatureToggle",
+    "IIdGenerator",
+    "IIdSegmentAllocator",
     "ILifecycle",
     "IOutboxStore",
     "IPipelinedEventPublisher",
@@ -70,6 +73,7 @@ __all__ = [
     "ITopicResolver",
     "ITransactionOperations",
     "IUnitOfWork",
+    "IdSegment",
     "OutboxEntry",
     "OutboxMessage",
     "OutboxStatus",
