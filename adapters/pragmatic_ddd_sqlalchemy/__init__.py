@@ -1,5 +1,11 @@
 """The outbox on SQLAlchemy: table, store, unit of work, and a hook for any sessionmaker."""
 
+from pragmatic_ddd_sqlalchemy.column_types import (
+    EnumValueType,
+    ExactDecimalType,
+    UtcInstantType,
+    ValueObjectType,
+)
 from pragmatic_ddd_sqlalchemy.engine import (
     READ_ONLY,
     create_memory_engine,
@@ -19,6 +25,8 @@ from pragmatic_ddd_sqlalchemy.unit_of_work import SqlAlchemyUnitOfWork, SqlAlche
 
 __all__ = [
     "READ_ONLY",
+    "EnumValueType",
+    "ExactDecimalType",
     "Repository",
     "SqlAlchemyOutbox",
     "SqlAlchemyOutboxStore",
@@ -26,6 +34,8 @@ __all__ = [
     "SqlAlchemyTransactionOperations",
     "SqlAlchemyUnitOfWork",
     "SqlAlchemyUnitsOfWork",
+    "UtcInstantType",
+    "ValueObjectType",
     "create_memory_engine",
     "create_sqlite_engine",
     "ddl",

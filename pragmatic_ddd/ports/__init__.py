@@ -41,6 +41,7 @@ from pragmatic_ddd.ports.serialization import IEventSerializer
 from pragmatic_ddd.ports.topics import ITopicResolver
 from pragmatic_ddd.ports.transactions import ITransactionOperations
 from pragmatic_ddd.ports.unit_of_work import IUnitOfWork
+from pragmatic_ddd.ports.value_codec import ValueCodec
 
 __all__ = [
     "AggregateMessageEnvelope",
@@ -83,4 +84,5 @@ __all__ = [
     "StoredMessage",
     "Subscriber",
     "ToggleState",
+    "ValueCodec",
 ]
