@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pragmatic_ddd.domain import IEnumValue
 from pragmatic_ddd_orjson import ValueCodecs
 from pragmatic_ddd_sqlalchemy import (
     EnumValueType,
@@ -26,7 +27,7 @@ from tests.adapters.sqlalchemy.databases import EVERY_DATABASE
 from tests.adapters.sqlalchemy.sequences import engine_of
 
 OFTEN = settings(
-    max_examples=40,
+    max_examples=25,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
@@ -38,6 +39,11 @@ class Status(enum.Enum):
     SHOUTED_OPEN = "OPEN"
     PAID = "paid 100%"
     ODD = "it's \\ :odd %(x)s \N{GRINNING FACE}"
+
+
+class Channel(IEnumValue):
+    SHOP = ("shop", "In the shop")
+    WEB = ("web", "On the web", "Ordered by the customer")
 
 
 class Priority(enum.IntEnum):
@@ -159,6 +165,12 @@ def test_an_enum_of_numbers_comes_back(
 ) -> None:
     assert priorities.round_trip(priority) is priority
     assert priorities.stored() == priority.value
+
+
+def test_an_enum_with_names_to_show_is_stored_by_its_value(engine: sa.Engine) -> None:
+    with column_of(EnumValueType(Channel), engine) as column:
+        assert column.round_trip(Channel.WEB) is Channel.WEB
+        assert column.stored() == "web"
 
 
 def test_members_are_compared_by_their_values(

@@ -86,7 +86,7 @@ class _Report:
 def _reports(allocator: SqlAlchemySegmentAllocator, folder: Path, body: str) -> list[_Report]:
     engine = allocator.engine
     done = run_script(
-        _SETUP.replace("SIZE", "7").replace("COUNT", "60"),
+        _SETUP.replace("SIZE", "7").replace("COUNT", "25"),
         body,
         timeout_seconds=60,
         variables={
@@ -132,7 +132,7 @@ def test_four_processes_of_eight_threads_get_each_id_once_and_leave_none_out(
         "print(json.dumps(exit_codes([in_child(take_in_threads) for _ in range(4)])))",
     )
 
-    assert [len(report.taken) for report in reports] == [480] * 4
+    assert [len(report.taken) for report in reports] == [200] * 4
     _check(reports)
 
 
@@ -151,5 +151,5 @@ def test_children_forked_by_a_parent_with_ids_at_hand_do_not_repeat_them(
         """,
     )
 
-    assert sorted(len(report.taken) for report in reports) == [35, 480, 480, 480]
+    assert sorted(len(report.taken) for report in reports) == [35, 200, 200, 200]
     _check(reports)
