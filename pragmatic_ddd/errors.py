@@ -22,6 +22,9 @@
         ├── EventSerializationError      final: a value cannot be written; names event and field
         ├── EventDeserializationError    final: a payload cannot be read; names event and field
         ├── UnknownEventTypeError        retryable: this code does not know the name or the version
+        ├── IdAllocationError            retryable: no ids could be reserved, or not in time
+        │   ├── UnknownIdSequenceError   final: no sequence has that name
+        │   └── IdSequenceExhaustedError final: the sequence has come to its end
         ├── OutboxStoreError             retryable: the database failed
         ├── OutboxSchemaError            final: the live table is not what the outbox needs
         ├── AclError                     another system could not be asked, or not understood
@@ -385,6 +388,37 @@ class UnknownEventTypeError(InfrastructureError):
             f"event type {self.event_type!r} in version {self.event_version} is not known here: "
             f"register its class, an alias, or deploy the code that has it"
         )
+
+
+class IdAllocationError(InfrastructureError):
+    """No ids were reserved, or not in time; none was handed out.
+
+    Attributes:
+        sequence: Name of the sequence.
+        reason: What is wrong, and what helps.
+    """
+
+    retryable: ClassVar[bool] = True
+
+    def __init__(self, sequence: str, reason: str) -> None:
+        super().__init__(sequence, reason)
+        self.sequence = sequence
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"no id of {self.sequence!r}: {self.reason}"
+
+
+class UnknownIdSequenceError(IdAllocationError):
+    """No sequence has that name: it is misspelt, or was never created."""
+
+    retryable: ClassVar[bool] = False
+
+
+class IdSequenceExhaustedError(IdAllocationError):
+    """A sequence has come to its end: the next id would be larger than ids may be."""
+
+    retryable: ClassVar[bool] = False
 
 
 class OutboxStoreError(InfrastructureError):

@@ -7,6 +7,7 @@ from pragmatic_ddd_local.in_memory_event_manager import InMemoryEventManager
 from pragmatic_ddd_local.outbox_store import InMemoryOutboxStore
 from pragmatic_ddd_local.reconcile_dedup import InMemoryReconcileDedup
 from pragmatic_ddd_local.repository import InMemoryRepository
+from pragmatic_ddd_local.segment_allocator import InMemorySegmentAllocator
 from pragmatic_ddd_local.thread_pool_event_manager import ThreadPoolEventManager
 from pragmatic_ddd_local.transactions import InMemoryTransactionOperations
 
@@ -18,6 +19,7 @@ __all__ = [
     "InMemoryOutboxStore",
     "InMemoryReconcileDedup",
     "InMemoryRepository",
+    "InMemorySegmentAllocator",
     "InMemoryTransactionOperations",
     "LocalEventManagerConfig",
     "ThreadPoolEventManager",

@@ -11,17 +11,21 @@ import threading
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
-from cattrs import Converter
+from cattrs import BaseValidationError, Converter
 
+from pragmatic_ddd.ports.value_codec import ValueCodec
 from pragmatic_ddd_orjson.choices import enum_hooks, literal_hooks
 from pragmatic_ddd_orjson.classes import class_hooks, has_fields
 from pragmatic_ddd_orjson.containers import CONTAINERS, PLAIN, Key, container_hooks
 from pragmatic_ddd_orjson.hooks import Annotation, Hooks, UnfitError, meant, owner_of
+from pragmatic_ddd_orjson.paths import first_failure, first_refusal
 from pragmatic_ddd_orjson.scalars import KEYS, SCALARS, text_hooks
 from pragmatic_ddd_orjson.unions import union_hooks
+
+T = TypeVar("T")
 
 _CONCRETE = "list[...], tuple[..., ...], dict[..., ...], set[...] or frozenset[...]"
 
@@ -65,6 +69,36 @@ class ValueCodecs(Converter):
         """
         with self._lock:
             return self._hooks.get(annotation) or self._made(annotation)
+
+    def codec(self, kind: type[T]) -> ValueCodec[T]:
+        """Return what writes and reads values of one type, as they are written in events.
+
+        Args:
+            kind: A class, or an annotation such as ``tuple[Money, ...]``.
+
+        Raises:
+            TypeError: Some type in it cannot be written so that it comes back.
+        """
+        try:
+            hooks = self.hooks(kind)
+        except UnfitError as error:
+            raise TypeError(f"{kind!r}{error.path}: {error.reason}") from error
+
+        def to_json(value: T) -> object:
+            written = hooks.write(value)
+            refusal = first_refusal(written)
+            if refusal is not None:
+                raise ValueError(": ".join(filter(None, refusal)))
+            return written
+
+        def from_json(raw: object) -> T:
+            try:
+                value: T = hooks.read(raw, kind)
+            except (UnfitError, BaseValidationError, RecursionError) as error:
+                raise ValueError(": ".join(filter(None, first_failure(error)))) from error
+            return value
+
+        return ValueCodec(kind=kind, to_json=to_json, from_json=from_json)
 
     def get_unstructure_hook(
         self,

@@ -1,5 +1,14 @@
 """The outbox on SQLAlchemy: table, store, unit of work, and a hook for any sessionmaker."""
 
+from pragmatic_ddd_sqlalchemy.aggregate_version_resolver import (
+    SqlAlchemyAggregateVersionResolver,
+)
+from pragmatic_ddd_sqlalchemy.column_types import (
+    EnumValueType,
+    ExactDecimalType,
+    UtcInstantType,
+    ValueObjectType,
+)
 from pragmatic_ddd_sqlalchemy.engine import (
     READ_ONLY,
     create_memory_engine,
@@ -7,12 +16,14 @@ from pragmatic_ddd_sqlalchemy.engine import (
     make_sqlite_safe,
     refuse_unsafe,
 )
+from pragmatic_ddd_sqlalchemy.id_segment_table import id_segment_ddl, id_segment_table
 from pragmatic_ddd_sqlalchemy.keyset import Keyset
 from pragmatic_ddd_sqlalchemy.ordered_query import OrderedQuery
 from pragmatic_ddd_sqlalchemy.outbox import SqlAlchemyOutbox
 from pragmatic_ddd_sqlalchemy.projection_materializer import SqlAlchemyProjectionMaterializer
 from pragmatic_ddd_sqlalchemy.repository import Repository
 from pragmatic_ddd_sqlalchemy.schema import validate_schema
+from pragmatic_ddd_sqlalchemy.segment_allocator import SqlAlchemySegmentAllocator
 from pragmatic_ddd_sqlalchemy.store import SqlAlchemyOutboxStore
 from pragmatic_ddd_sqlalchemy.table import ddl, metadata, outbox_message, outbox_table
 from pragmatic_ddd_sqlalchemy.transactions import SqlAlchemyTransactionOperations
@@ -20,18 +31,26 @@ from pragmatic_ddd_sqlalchemy.unit_of_work import SqlAlchemyUnitOfWork, SqlAlche
 
 __all__ = [
     "READ_ONLY",
+    "EnumValueType",
+    "ExactDecimalType",
     "Keyset",
     "OrderedQuery",
     "Repository",
+    "SqlAlchemyAggregateVersionResolver",
     "SqlAlchemyOutbox",
     "SqlAlchemyOutboxStore",
     "SqlAlchemyProjectionMaterializer",
+    "SqlAlchemySegmentAllocator",
     "SqlAlchemyTransactionOperations",
     "SqlAlchemyUnitOfWork",
     "SqlAlchemyUnitsOfWork",
+    "UtcInstantType",
+    "ValueObjectType",
     "create_memory_engine",
     "create_sqlite_engine",
     "ddl",
+    "id_segment_ddl",
+    "id_segment_table",
     "make_sqlite_safe",
     "metadata",
     "outbox_message",

@@ -153,7 +153,7 @@ def refuse_async(engine: sa.Engine) -> None:
 
 
 def refuse_unsafe(engine: sa.Engine) -> None:
-    """Raise where an engine must not be shared with an eager publisher or a relay thread.
+    """Raise where an engine must not be shared with an eager publisher, or any other thread.
 
     Raises:
         ConfigurationError: Another thread would see another database, or commit what the first
@@ -162,12 +162,12 @@ def refuse_unsafe(engine: sa.Engine) -> None:
     refuse_unprepared(engine)
     if is_in_memory(engine):
         raise _refusal(
-            f"{engine.url} is a database in memory: a publishing thread would see no table, or "
+            f"{engine.url} is a database in memory: another thread would see no table, or "
             "commit a transaction that is not its own; use create_sqlite_engine(path)"
         )
     if isinstance(engine.pool, StaticPool):
         raise _refusal(
-            f"{engine.url} has one connection for all threads (StaticPool): a publishing thread "
+            f"{engine.url} has one connection for all threads (StaticPool): another one "
             "would commit a transaction that is not its own; use another pool"
         )
 

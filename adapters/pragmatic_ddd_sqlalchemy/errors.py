@@ -19,6 +19,7 @@ from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import (
     DataError,
     DBAPIError,
+    DontWrapMixin,
     IntegrityError,
     NotSupportedError,
     ProgrammingError,
@@ -26,7 +27,7 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.orm.exc import ObjectDeletedError, StaleDataError
 
-from pragmatic_ddd.errors import ConcurrencyError, OutboxStoreError
+from pragmatic_ddd.errors import ConcurrencyError, InfrastructureError, OutboxStoreError
 
 _FINAL = (DataError, IntegrityError, NotSupportedError, ProgrammingError)
 
@@ -57,6 +58,26 @@ class RefusedByDatabaseError(OutboxStoreError):
     """The database has refused this and would refuse it again; nothing was changed."""
 
     retryable: ClassVar[bool] = False
+
+
+class ColumnValueError(InfrastructureError, DontWrapMixin):
+    """A value does not fit the type of its column, or what is stored there is none of its values.
+
+    Written or compared: the statement was not sent. Read: the row was not loaded. SQLAlchemy
+    lets it out as it is.
+
+    Attributes:
+        column_type: What the column holds, in words.
+        reason: The value and the rule.
+    """
+
+    def __init__(self, column_type: str, reason: str) -> None:
+        super().__init__(column_type, reason)
+        self.column_type = column_type
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"a column of {self.column_type}: {self.reason}"
 
 
 @contextlib.contextmanager

@@ -39,7 +39,7 @@ class Repository(Generic[AggregateT]):
 
     Attributes:
         aggregate_type: The class of the aggregates, mapped with its ``version`` as
-            ``version_id_col``.
+            ``version_id_col``. Where its key has several columns, an id is a tuple.
         session: For queries of your own.
 
     Raises:
@@ -78,6 +78,7 @@ class Repository(Generic[AggregateT]):
         self._write(aggregate)
 
     def find_by_id(self, aggregate_id: object) -> AggregateT | None:
+        self._ids(aggregate_id)
         with _told():
             return self.session.get(self.aggregate_type, aggregate_id)
 
@@ -92,12 +93,8 @@ class Repository(Generic[AggregateT]):
         return self.current_version(aggregate_id) is not None
 
     def current_version(self, aggregate_id: object) -> int | None:
-        key = self._mapper.primary_key
-        ids = aggregate_id if isinstance(aggregate_id, tuple) else (aggregate_id,)
-        if len(ids) != len(key):
-            columns = ", ".join(column.name for column in key)
-            raise ValueError(f"aggregate_id = {aggregate_id!r}: one value for each of {columns}")
-        is_it = (self._attribute(column) == one for column, one in zip(key, ids, strict=True))
+        ids = zip(self._mapper.primary_key, self._ids(aggregate_id), strict=True)
+        is_it = (self._attribute(column) == one for column, one in ids)
         version = self._attribute(self._mapper.version_id_col)
         with _told():
             return self.session.scalar(sa.select(version).select_from(self._mapper).where(*is_it))
@@ -127,6 +124,14 @@ class Repository(Generic[AggregateT]):
         check_type("aggregate", aggregate, self.aggregate_type)
         if _is_new(aggregate):
             raise UnitOfWorkError(f"{_named(aggregate)} is new: insert() it first")
+
+    def _ids(self, aggregate_id: object) -> tuple[object, ...]:
+        ids = aggregate_id if isinstance(aggregate_id, tuple) else (aggregate_id,)
+        key = self._mapper.primary_key
+        if len(ids) != len(key):
+            columns = ", ".join(column.name for column in key)
+            raise ValueError(f"aggregate_id = {aggregate_id!r}: one value for each of {columns}")
+        return ids
 
     def _attribute(self, column: Any) -> Any:  # noqa: ANN401  # SQLAlchemy's own type for them
         return getattr(self.aggregate_type, self._mapper.get_property_by_column(column).key)

@@ -10,7 +10,7 @@ added right after the table and stand in for them.
 """
 
 import datetime as dt
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import sqlalchemy as sa
@@ -56,7 +56,6 @@ def outbox_table(
     metadata: sa.MetaData, name: str = "outbox_message", schema: str | None = None
 ) -> sa.Table:
     """Define the outbox table in your metadata; its indexes are named after the table."""
-    options: Mapping[str, Any] = _innodb()
     table: sa.Table = sa.Table(
         name,
         metadata,
@@ -68,30 +67,30 @@ def outbox_table(
             sa.Identity(cache=1),
             primary_key=True,
         ),
-        sa.Column("message_id", _key(), nullable=False),
-        sa.Column("aggregate_type", _key(), nullable=False),
-        sa.Column("aggregate_id", _key(), nullable=False),
+        sa.Column("message_id", key_text(), nullable=False),
+        sa.Column("aggregate_type", key_text(), nullable=False),
+        sa.Column("aggregate_id", key_text(), nullable=False),
         sa.Column("aggregate_version", sa.BigInteger()),
         sa.Column("event_index", sa.Integer(), nullable=False),
-        sa.Column("event_type", _key(), nullable=False),
+        sa.Column("event_type", key_text(), nullable=False),
         sa.Column("event_version", sa.Integer(), nullable=False),
-        sa.Column("payload", _long_text(), nullable=False),
-        sa.Column("headers", _long_text(), nullable=False),
-        sa.Column("status", _text(max(map(len, OutboxStatus))), nullable=False),
+        sa.Column("payload", long_text(), nullable=False),
+        sa.Column("headers", long_text(), nullable=False),
+        sa.Column("status", exact_text(max(map(len, OutboxStatus))), nullable=False),
         sa.Column("attempts", sa.Integer(), nullable=False),
         sa.Column("failures", sa.Integer(), nullable=False),
-        sa.Column("due_at", _instant(), nullable=False),
-        sa.Column("claim_token", _text(LONGEST_TOKEN)),
-        sa.Column("claimed_at", _instant()),
-        sa.Column("last_error", _text(LONGEST_ERROR)),
-        sa.Column("created_at", _instant(), nullable=False),
-        sa.Column("sent_at", _instant()),
-        sa.Column("receipt", _text(LONGEST_RECEIPT)),
+        sa.Column("due_at", instant(), nullable=False),
+        sa.Column("claim_token", exact_text(LONGEST_TOKEN)),
+        sa.Column("claimed_at", instant()),
+        sa.Column("last_error", exact_text(LONGEST_ERROR)),
+        sa.Column("created_at", instant(), nullable=False),
+        sa.Column("sent_at", instant()),
+        sa.Column("receipt", exact_text(LONGEST_RECEIPT)),
         sa.UniqueConstraint("message_id", name=f"{name}_message_id"),
         sa.CheckConstraint(_STATES, name=f"{name}_status"),
         schema=schema,
         sqlite_autoincrement=True,
-        **options,
+        **innodb(),
     )
     _index_partially(table)
     _index_by_generated_columns(table)
@@ -109,12 +108,22 @@ def ddl(dialect_name: str, table: sa.Table | None = None) -> list[str]:
         TypeError: It is no table.
         ValueError: The outbox does not run on that database.
     """
-    url = _DIALECT_URLS.get(dialect_name)
-    if url is None:
-        raise ValueError(f"no outbox on {dialect_name!r}, only on {', '.join(_DIALECT_URLS)}")
+    dialect = dialect_named(dialect_name)
     chosen = outbox_table(sa.MetaData()) if table is None else table
     check_type("table", chosen, sa.Table)
-    return list(_statements(chosen, sa.make_url(url).get_dialect()()))
+    return list(_statements(chosen, dialect))
+
+
+def dialect_named(name: str) -> sa.Dialect:
+    """Return SQLAlchemy's dialect of a database on which the outbox runs.
+
+    Raises:
+        ValueError: It does not run there.
+    """
+    url = _DIALECT_URLS.get(name)
+    if url is None:
+        raise ValueError(f"no outbox on {name!r}, only on {', '.join(_DIALECT_URLS)}")
+    return sa.make_url(url).get_dialect()()
 
 
 def index_name(table: sa.Table, suffix: str) -> str:
@@ -122,28 +131,33 @@ def index_name(table: sa.Table, suffix: str) -> str:
     return f"{table.name}_{suffix}"
 
 
-def _key() -> sa.types.TypeEngine[str]:
-    return _text(LONGEST_KEY)
+def key_text() -> sa.types.TypeEngine[str]:
+    """Return the type of names and keys: text of up to ``LONGEST_KEY``, compared exactly."""
+    return exact_text(LONGEST_KEY)
 
 
-def _text(length: int) -> sa.types.TypeEngine[str]:
+def exact_text(length: int) -> sa.types.TypeEngine[str]:
+    """Return the type of short text, compared exactly; only MySQL and MariaDB limit it."""
     return sa.Text().with_variant(
         mysql.VARCHAR(length, charset="utf8mb4", collation="utf8mb4_bin"), *_MYSQL
     )
 
 
-def _long_text() -> sa.types.TypeEngine[str]:
+def long_text() -> sa.types.TypeEngine[str]:
+    """Return the type of text without an end, compared exactly."""
     return sa.Text().with_variant(
         mysql.LONGTEXT(charset="utf8mb4", collation="utf8mb4_bin"), *_MYSQL
     )
 
 
-def _instant() -> sa.types.TypeEngine[dt.datetime]:
+def instant() -> sa.types.TypeEngine[dt.datetime]:
+    """Return the type of instants to the microsecond; they come back naive, but on PostgreSQL."""
     # Without (6), MySQL rounds into the next second and MariaDB cuts.
     return sa.DateTime(timezone=True).with_variant(mysql.DATETIME(fsp=6), *_MYSQL)
 
 
-def _innodb() -> dict[str, str]:
+def innodb() -> dict[str, Any]:
+    """Return the options of a table that has transactions on MySQL and MariaDB, too."""
     options = {"engine": "InnoDB", "charset": "utf8mb4", "collate": "utf8mb4_bin"}
     return {f"{dialect}_{key}": value for dialect in _MYSQL for key, value in options.items()}
 

@@ -22,6 +22,7 @@ from pragmatic_ddd.ports.events import (
     Subscriber,
 )
 from pragmatic_ddd.ports.feature_toggle import IFeatureToggle, ToggleState
+from pragmatic_ddd.ports.identifiers import IdSegment, IIdGenerator, IIdSegmentAllocator
 from pragmatic_ddd.ports.metrics import IEventMetrics, PublishPath
 from pragmatic_ddd.ports.outbox import IOutboxStore
 from pragmatic_ddd.ports.outbox_message import (
@@ -57,6 +58,7 @@ from pragmatic_ddd.ports.serialization import IEventSerializer
 from pragmatic_ddd.ports.topics import ITopicResolver
 from pragmatic_ddd.ports.transactions import ITransactionOperations
 from pragmatic_ddd.ports.unit_of_work import IUnitOfWork
+from pragmatic_ddd.ports.value_codec import ValueCodec
 
 __all__ = [
     "AggregateMessageEnvelope",
@@ -81,6 +83,8 @@ __all__ = [
     "IEventSerializer",
     "IExistsQuery",
     "IFeatureToggle",
+    "IIdGenerator",
+    "IIdSegmentAllocator",
     "ILifecycle",
     "IListQuery",
     "IOneQuery",
@@ -98,6 +102,7 @@ __all__ = [
     "ITopicResolver",
     "ITransactionOperations",
     "IUnitOfWork",
+    "IdSegment",
     "OutboxEntry",
     "OutboxMessage",
     "OutboxStatus",
@@ -112,4 +117,5 @@ __all__ = [
     "StoredMessage",
     "Subscriber",
     "ToggleState",
+    "ValueCodec",
 ]

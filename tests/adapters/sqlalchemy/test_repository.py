@@ -139,8 +139,9 @@ def test_a_key_of_two_columns_is_a_tuple(shop: Shop) -> None:
         assert bookings.find_by_id(("ritz", 7)) is not None
         assert bookings.current_version(("ritz", 7)) == 1
         assert not bookings.exists_by_id(("ritz", 8))
-        with pytest.raises(ValueError, match=r"^aggregate_id = 'ritz': .* hotel, number$"):
-            bookings.exists_by_id("ritz")
+        for ask in (bookings.exists_by_id, bookings.find_by_id):
+            with pytest.raises(ValueError, match=r"^aggregate_id = 'ritz': .* hotel, number$"):
+                ask("ritz")
 
 
 def test_a_class_of_a_hierarchy_has_its_own_aggregates_only(shop: Shop) -> None:
