@@ -23,8 +23,8 @@ def main() -> NoReturn:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
     settings = Settings.from_environment()
-    if settings.rocketmq is None:
-        raise SystemExit("set SHOP_ROCKETMQ_NAME_SERVER: in process, the shop has the subscribers")
+    if settings.rocketmq is None or settings.rocketmq.consumer_group is None:
+        raise SystemExit("set SHOP_ROCKETMQ_NAME_SERVER and SHOP_ROCKETMQ_CONSUMER_GROUP")
     container = compose(settings)
     create_schema(container)
     events: IEventManager = container.resolve(IEventManager)

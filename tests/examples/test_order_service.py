@@ -332,7 +332,7 @@ def test_what_the_shop_leaves_behind_is_brought_by_a_relay_process(tmp_path: Pat
 
 
 @pytest.mark.service("rocketmq")
-def test_the_warehouse_hears_of_it_over_a_broker(tmp_path: Path) -> None:
+def test_warehouse_and_order_list_hear_of_it_over_a_broker(tmp_path: Path) -> None:
     environment = _environment(tmp_path)
     consumer = subprocess.Popen(
         [sys.executable, "-m", "examples.order_service.consumer"],
@@ -343,7 +343,10 @@ def test_the_warehouse_hears_of_it_over_a_broker(tmp_path: Path) -> None:
     )
     try:
         deadline = time.monotonic() + 90
-        while not _packed_in(tmp_path / "orders.db"):
+        database = tmp_path / "orders.db"
+        while not (
+            _has_rows(database, "warehouse_packing_list") and _has_rows(database, "order_list")
+        ):
             assert time.monotonic() < deadline
             assert consumer.poll() is None
             _trade(environment)
@@ -383,14 +386,14 @@ def _trade(environment: dict[str, str]) -> None:
     assert "not yet sent: 0" in done.stdout
 
 
-def _packed_in(database: Path) -> int:
+def _has_rows(database: Path, table: str) -> bool:
     if not database.exists():
-        return 0
+        return False
     connection = sqlite3.connect(database)
     try:
-        (count,) = connection.execute("SELECT count(*) FROM warehouse_packing_list").fetchone()
+        (count,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
     except sqlite3.OperationalError:  # the consumer has not made the table yet
-        return 0
+        return False
     finally:
         connection.close()
-    return int(count)
+    return bool(count)
