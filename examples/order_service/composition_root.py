@@ -102,6 +102,7 @@ def an_event_manager(settings: Settings, serializer: IEventSerializer) -> IEvent
     """Subscribers in this process, or a broker that brings events to other ones."""
     if settings.rocketmq is None:
         return ThreadPoolEventManager(serializer)
+    TOPICS.check(EVENTS)
     return RocketMqEventManager(settings.rocketmq, serializer, TOPICS)
 
 

@@ -31,8 +31,8 @@ from examples.order_service.application import (
     PlaceOrder,
     ShipOrder,
 )
-from examples.order_service.composition_root import compose, create_schema, running
-from examples.order_service.domain import Money, Order, OrderedItem, OrderStatus
+from examples.order_service.composition_root import TOPICS, compose, create_schema, running
+from examples.order_service.domain import EVENTS, Money, Order, OrderedItem, OrderStatus
 from examples.order_service.infrastructure.tables import (
     order_list,
     outbox_message,
@@ -40,6 +40,7 @@ from examples.order_service.infrastructure.tables import (
     shop_order,
 )
 from examples.order_service.settings import Settings
+from pragmatic_ddd.application.configuration import MappingConfigurationSource
 from pragmatic_ddd.application.outbox import EagerOutboxPublisher
 from pragmatic_ddd.errors import BrokenRuleError, ConcurrencyError, ConfigurationError
 from pragmatic_ddd.ports import PageRequest
@@ -290,6 +291,14 @@ def test_every_setting_that_makes_no_sense_is_named(monkeypatch: pytest.MonkeyPa
         "shop.rocketmq.name-server",
         "shop.rocketmq.consumer-group",
     ]
+
+
+def test_a_topic_that_the_broker_does_not_allow_is_refused() -> None:
+    dotted = MappingConfigurationSource({"event.topic.default": "shop.orders"})
+
+    TOPICS.check(EVENTS)
+    with pytest.raises(ConfigurationError, match=r"'shop\.orders'"):
+        attrs.evolve(TOPICS, source=dotted).check(EVENTS)
 
 
 def test_where_no_broker_is_set_the_subscribers_are_in_the_process(
