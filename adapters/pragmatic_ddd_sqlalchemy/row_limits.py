@@ -44,9 +44,11 @@ def checked_token(claim_token: str) -> str:
     Raises:
         RefusedByDatabaseError: It would be cut, or is the same as another one.
     """
-    if _is_keepable(claim_token, LONGEST_TOKEN) and claim_token != NOBODY:
-        return claim_token
-    raise _refused_text("claim token", claim_token, LONGEST_TOKEN)
+    if claim_token == NOBODY:
+        raise RefusedByDatabaseError(f"claim token {NOBODY!r}: it says that a row has no owner")
+    if not _is_keepable(claim_token, LONGEST_TOKEN):
+        raise _refused_text("claim token", claim_token, LONGEST_TOKEN)
+    return claim_token
 
 
 def checked_key(message: OutboxMessage, key: str) -> str:

@@ -179,3 +179,15 @@ def test_a_claim_token_that_a_column_would_change_is_refused(
         store.store([a_message()], reservation=Reservation(claim_token=token, grace=A_MINUTE))
 
     assert store.backlog().pending == 0
+
+
+def test_the_claim_token_of_nobody_is_nobodys(
+    lasting_outbox: OutboxDatabase,  # noqa: F811
+) -> None:
+    lasting_outbox.clear()
+    store = lasting_outbox.store()
+
+    with pytest.raises(RefusedByDatabaseError, match="'nobody': it says that a row has no owner"):
+        store.store([a_message()], reservation=Reservation(claim_token="nobody", grace=A_MINUTE))
+
+    assert store.backlog().pending == 0
