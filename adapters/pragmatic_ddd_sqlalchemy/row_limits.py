@@ -70,7 +70,7 @@ def checked_number(message: OutboxMessage, name: str) -> int | None:
         raise RefusedByDatabaseError(
             f"{name} {reprlib.repr(value)}{_of(message)}: a whole number of {BITS[name]} bits"
         )
-    return value
+    return int(value)  # one of a class of its own may call itself otherwise
 
 
 def headers_text(message: OutboxMessage) -> str:

@@ -3,6 +3,8 @@
 The error names the place and the rule; nothing is stored, and the session goes on.
 """
 
+import enum
+
 import pytest
 
 from pragmatic_ddd.application.outbox import EventEncoding
@@ -165,6 +167,30 @@ def test_what_just_fits_is_kept(lasting_outbox: OutboxDatabase) -> None:  # noqa
     entry = store.find(key)
     assert entry is not None
     assert claimed.message == entry.message == message
+
+
+class _Schema(int, enum.Enum):
+    SECOND = 2
+
+
+@pytest.mark.parametrize("beside", [0, 1])
+def test_a_number_of_a_class_of_its_own_is_stored_as_the_number_that_it_is(
+    lasting_outbox: OutboxDatabase,  # noqa: F811
+    beside: int,
+) -> None:
+    lasting_outbox.clear()
+    store = lasting_outbox.store()
+
+    store.store(
+        [
+            _a_message(aggregate_version=_Schema.SECOND, event_version=_Schema.SECOND),
+            *(a_message(of="2") for _ in range(beside)),
+        ]
+    )
+
+    entry = store.find("m1")
+    assert entry is not None
+    assert (entry.message.aggregate_version, entry.message.event_version) == (2, 2)
 
 
 @pytest.mark.parametrize("token", ["", "t" * 65, "a\0b", _SURROGATE, "space "])
