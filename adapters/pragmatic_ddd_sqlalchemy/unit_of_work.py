@@ -198,7 +198,8 @@ class SqlAlchemyUnitsOfWork:
         """Return a new unit of work, over a new session.
 
         What it has loaded can be read after its end: nothing is expired by a commit after which
-        nothing can be loaded.
+        nothing can be loaded. Of columns that the database computes in an UPDATE, such as
+        ``onupdate=func.now()``, that holds with ``eager_defaults=True`` in their mapping.
         """
         return SqlAlchemyUnitOfWork(self.sessions(expire_on_commit=False))
 
