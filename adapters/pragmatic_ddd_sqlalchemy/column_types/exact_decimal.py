@@ -8,7 +8,7 @@ floats of them; here it gets integers, 1250 for 12.50, which compare, sort and a
 
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 import sqlalchemy as sa
 from sqlalchemy.sql import operators
@@ -32,6 +32,10 @@ class _Comparator(sa.types.TypeDecorator.Comparator[Decimal], sa.Numeric.Compara
                 f"{op.__name__} in SQL has another scale: only whole numbers multiply; "
                 "compute in Python, or on sa.cast(column, sa.Numeric), which SQLite cannot",
             )
+        if op not in _SCALED_ANEW:
+            scale = cast("ExactDecimalType", self.type).scale  # no other type has this comparator
+            for each in other:
+                _refuse_other_scale(op, each, scale)
         return super().operate(op, *other, **kwargs)
 
     reverse_operate = operate
@@ -141,3 +145,15 @@ def _is_whole(factor: object) -> bool:
     if isinstance(factor, sa.ColumnElement):
         return isinstance(factor.type, sa.Integer)
     return isinstance(factor, int) and not isinstance(factor, bool)
+
+
+def _refuse_other_scale(op: operators.OperatorType, other: object, scale: int) -> None:
+    kind = other.type if isinstance(other, sa.ColumnElement) else None
+    if not isinstance(kind, ExactDecimalType | sa.Numeric | sa.Integer):
+        return
+    if not isinstance(kind, ExactDecimalType) or kind.scale != scale:
+        raise ColumnValueError(
+            "exact decimals",
+            f"{op.__name__} in SQL with {other}, which is {kind!r}: only columns of the same "
+            "scale compare and add up; compute in Python",
+        )

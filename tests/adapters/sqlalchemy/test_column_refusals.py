@@ -277,6 +277,21 @@ def test_what_would_have_another_scale_is_not_computed_in_sql(name: str) -> None
         _FACTORS[name]()
 
 
+@pytest.mark.parametrize("other", [ExactDecimalType(9, 4), sa.Numeric(5, 2), sa.Integer()])
+def test_what_has_another_scale_is_neither_compared_nor_added_in_sql(
+    other: "sa.types.TypeEngine[Any]",
+) -> None:
+    price, column = _PRICE, sa.Column("other", other)
+
+    with pytest.raises(ColumnValueError, match="gt in SQL with other, which is "):
+        price > column  # noqa: B015  # it raises
+    with pytest.raises(ColumnValueError, match="add in SQL with other, which is "):
+        price + column
+    assert str(price + sa.Column("same", ExactDecimalType(9, 2))) == "price + same"
+    least: sa.BindParameter[Any] = sa.bindparam("least")
+    assert str(price.between(least, 5)) == "price BETWEEN :least AND :price_1"
+
+
 @attrs.define
 class _Mutable:
     text: str
