@@ -27,6 +27,7 @@ from pragmatic_ddd.errors import AggregateNotFoundError, UnitOfWorkError
 from pragmatic_ddd.ports import DryRunResult, IRepository
 from pragmatic_ddd_sqlalchemy.errors import lost_races_told, translated
 from pragmatic_ddd_sqlalchemy.outbox_session import OutboxSession
+from pragmatic_ddd_sqlalchemy.repository import Repository
 
 AggregateT = TypeVar("AggregateT", bound=AggregateRoot)
 
@@ -86,6 +87,8 @@ class SqlAlchemyUnitOfWork:
             aggregate=aggregate, rule=rule, repository=repository, logic=logic
         )
         _check_mapped("aggregate", type(aggregate))
+        if isinstance(repository, Repository) and repository.session is not self.session:
+            raise UnitOfWorkError(_OTHER_SESSION)
         self._registered.register(registration)
 
     def try_commit(self) -> DryRunResult:
@@ -151,10 +154,9 @@ class SqlAlchemyUnitOfWork:
 
     def _save_registered(self) -> None:
         self._registered.run()
-        for registration in self._registered:
-            aggregate = registration.aggregate
-            if registration.repository is not None:
-                registration.repository.save(aggregate)
+        for aggregate, repository in self._registered.to_save():
+            if repository is not None:
+                repository.save(aggregate)
             else:
                 aggregate.trigger_data_sync_hook()
                 self.session.add(aggregate)
@@ -210,5 +212,9 @@ def _check_mapped(name: str, aggregate_type: type) -> None:
         raise TypeError(f"{name}: {shown(aggregate_type)} is not mapped")
 
 
+_OTHER_SESSION = (
+    "the repository writes in another session, which this unit of work does not commit: make it "
+    "with work.session, or leave it out"
+)
 _NOT_SYNC = "units of work are made of sync sessions: with an AsyncSession, use it by itself"
 _NOT_ATTACHED = "no outbox is attached to this sessionmaker: call SqlAlchemyOutbox.attach() first"

@@ -155,6 +155,31 @@ def test_a_repository_saves_what_is_registered_with_it(any_shop: Shop) -> None:
     assert sorted(any_shop.rows()) == ["order.paid", "order.placed", "order.placed"]
 
 
+def test_what_is_registered_twice_with_a_repository_is_saved_once(any_shop: Shop) -> None:
+    any_shop.place("o1")
+    with work_in(any_shop) as work:
+        orders = Repository(Order, work.session)
+        order = work.get(Order, "o1")
+        work.register(order, logic=lambda one: one.pay())
+        work.register(order, repository=orders, logic=lambda one: one.pay())
+        work.register(order, repository=orders)
+        work.commit()
+
+    assert any_shop.orders() == {"o1": (True, 2)}
+
+
+def test_a_repository_of_another_session_is_refused_for_nobody_would_commit_that(
+    any_shop: Shop,
+) -> None:
+    with any_shop.sessions() as other, work_in(any_shop) as work:
+        with pytest.raises(UnitOfWorkError, match=r"make it with work\.session"):
+            work.register(Order.place("o1"), repository=Repository(Order, other))
+        work.register(Order.place("o2"))
+        work.commit()
+
+    assert any_shop.orders() == {"o2": (False, 1)}
+
+
 def test_the_hook_before_it_is_stored_is_called_once_for_what_is_registered(
     any_shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
