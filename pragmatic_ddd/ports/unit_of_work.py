@@ -29,10 +29,10 @@ class IUnitOfWork(Protocol):
 
     @abstractmethod
     def get(self, aggregate_type: type[AggregateT], aggregate_id: object) -> AggregateT:
-        """Return the aggregate with that id; the same instance each time.
+        """Return the aggregate with that id, stored or added; the same instance each time.
 
         Raises:
-            AggregateNotFoundError: There is none; the unit of work can still be used.
+            AggregateNotFoundError: There is none of that class; the unit of work can still be used.
             TypeError: It is no class of aggregates, or one that is not mapped.
         """
 
