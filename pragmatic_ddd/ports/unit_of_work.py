@@ -111,8 +111,9 @@ class IUnitOfWork(Protocol):
     def rollback(self) -> None:
         """Undo everything. Events of loaded aggregates are dropped, those of new ones kept.
 
-        A loaded aggregate's state reverts, and its events with it; a new one keeps its state
-        and may be added to another unit of work. Does nothing when it has ended already.
+        A new aggregate keeps its state and may be added to another unit of work. The state of a
+        loaded one reverts where an ORM has loaded it; elsewhere load it again. Does nothing when
+        it has ended already.
         """
 
     @abstractmethod
