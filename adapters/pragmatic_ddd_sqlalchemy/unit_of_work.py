@@ -125,9 +125,6 @@ class SqlAlchemyUnitOfWork:
             # something, no other one sends them.
             self._left_behind = work.let_go()
         self._has_ended = True
-        for registration in self._registered:
-            # The session has done so for aggregates with events, or that it had loaded.
-            registration.aggregate.forget_operations()
 
     def rollback(self) -> None:
         if self._has_ended:

@@ -66,9 +66,6 @@ class RegisteredWork:
 
     _registrations: list[Registration[Any]] = attrs.field(factory=list, init=False)
 
-    def __iter__(self) -> Iterator[Registration[Any]]:
-        return iter(self._registrations)
-
     def to_save(self) -> Iterator[tuple[AggregateRoot, IRepository[Any] | None]]:
         """Yield each aggregate once, with the repository that was given for it last, if any."""
         chosen: dict[int, tuple[AggregateRoot, IRepository[Any] | None]] = {}

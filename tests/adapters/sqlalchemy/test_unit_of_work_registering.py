@@ -203,6 +203,14 @@ def test_operations_of_a_new_aggregate_without_events_are_forgotten_when_it_is_s
 
     assert (counter.version, len(counter.triggered_operations)) == (1, 0)
 
+    added = Counter(id="c2")
+    added.record_operation("test.counter.begin")
+    with work_in(any_shop) as work:
+        work.add(added)
+        work.commit()
+
+    assert (added.version, len(added.triggered_operations)) == (1, 0)
+
 
 def test_an_error_of_the_database_in_a_rule_is_translated_and_ends_the_dry_run(
     any_shop: Shop,
