@@ -88,9 +88,11 @@ class FrameStack:
     def pin(self, aggregate: AggregateRoot, *, mark: int) -> None:
         """Keep an aggregate until the transaction ends; ``mark``: how many events to go back to."""
         state = instance_state(aggregate)
-        pin = self.pins.setdefault(state, Pin(aggregate))
+        pin = self.pins.get(state)
+        if pin is None:
+            pin = self.pins[state] = Pin(aggregate)
         pin.left_with = None
-        self.top.marks.setdefault(state, mark)
+        self.frames[-1].marks.setdefault(state, mark)
         if self.write_of(state) is None:
             self.unwritten[state] = pin
 
@@ -128,7 +130,7 @@ class FrameStack:
         self.unwritten.pop(state, None)
         if write.connection is not self.connection:
             self.checked.discard(state)
-        self.top.note_write(state, write)
+        self.frames[-1].note_write(state, write)
 
     def write_of(self, state: State) -> Write | None:
         """Return the last versioned write of an aggregate in this transaction."""

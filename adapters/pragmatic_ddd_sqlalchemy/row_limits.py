@@ -22,6 +22,7 @@ NOBODY = "nobody"
 BITS = {"aggregate_version": 64, "event_index": 32, "event_version": 32}
 
 
+_PLAIN_NUMBERS = 1 << 31
 _LIMITS = {name: 1 << (bits - 1) for name, bits in BITS.items()}
 
 
@@ -49,6 +50,22 @@ def checked_token(claim_token: str) -> str:
     if not _is_keepable(claim_token, LONGEST_TOKEN):
         raise _refused_text("claim token", claim_token, LONGEST_TOKEN)
     return claim_token
+
+
+def fits_at_a_glance(message: OutboxMessage) -> bool:
+    """Say whether its keys and numbers are plain and short; where not, each is to be checked."""
+    keys = message.message_id, message.aggregate_type, message.aggregate_id, message.event_type
+    text = "".join(keys)
+    if not (text.isascii() and len(text) <= LONGEST_KEY and all(keys)):
+        return False
+    version, index = message.aggregate_version, message.event_index
+    return (
+        not (" " in text or "\0" in text)
+        and type(index) is type(message.event_version) is int
+        and 0 <= index < _PLAIN_NUMBERS
+        and 0 <= message.event_version < _PLAIN_NUMBERS
+        and (version is None or (type(version) is int and 0 <= version < _PLAIN_NUMBERS))
+    )
 
 
 def checked_key(message: OutboxMessage, key: str) -> str:

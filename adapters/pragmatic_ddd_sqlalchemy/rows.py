@@ -15,6 +15,7 @@ from pragmatic_ddd_sqlalchemy.row_limits import (
     BITS,
     checked_key,
     checked_number,
+    fits_at_a_glance,
     headers_text,
     payload_text,
 )
@@ -89,9 +90,21 @@ def row_of(message: OutboxMessage) -> dict[str, Any]:
         RefusedByDatabaseError: A key is too long, a number too large, a header no text, or
             there is text that cannot be stored.
     """
-    row: dict[str, Any] = {key: checked_key(message, key) for key in _KEYS}
-    numbers = {name: checked_number(message, name) for name in BITS}
-    return row | numbers | {"payload": payload_text(message), "headers": headers_text(message)}
+    row: dict[str, Any] = {
+        "message_id": message.message_id,
+        "aggregate_type": message.aggregate_type,
+        "aggregate_id": message.aggregate_id,
+        "aggregate_version": message.aggregate_version,
+        "event_index": message.event_index,
+        "event_type": message.event_type,
+        "event_version": message.event_version,
+        "payload": payload_text(message),
+        "headers": headers_text(message),
+    }
+    if not fits_at_a_glance(message):
+        row |= {key: checked_key(message, key) for key in _KEYS}
+        row |= {name: checked_number(message, name) for name in BITS}
+    return row
 
 
 def message_of(values: Sequence[Any]) -> OutboxMessage:

@@ -10,7 +10,7 @@ import attrs
 from sqlalchemy import Connection
 from sqlalchemy.orm import InstanceState, SessionTransaction
 
-from pragmatic_ddd.domain import AggregateRoot, DomainEvent
+from pragmatic_ddd.domain import AggregateRoot, DomainEvent, TriggeredEvents
 from pragmatic_ddd.ports import OutboxMessage
 
 State = InstanceState[Any]  # of whatever class is mapped
@@ -57,16 +57,21 @@ class Pin:
     aggregate: AggregateRoot
     built: list[DomainEvent] = attrs.field(factory=list)
     left_with: int | None = None
+    _events: TriggeredEvents = attrs.field(init=False)
+
+    @_events.default
+    def _events_of_the_aggregate(self) -> TriggeredEvents:
+        return self.aggregate.triggered_events  # the same ones as long as it lives
 
     @property
     def event_count(self) -> int:
         """How many events this transaction has to store for it."""
-        raised = len(self.aggregate.triggered_events)
+        raised = len(self._events)
         return raised if self.left_with is None else min(raised, self.left_with)
 
     def begin(self) -> None:
         """Begin a commit with the events that are ready, up to the first deferred one."""
-        events = self.aggregate.triggered_events.mark()[: self.event_count]
+        events = self._events.mark()[: self.event_count]
         self.built.clear()
         for event in events:
             if not isinstance(event, DomainEvent):
@@ -75,7 +80,7 @@ class Pin:
 
     def build(self) -> bool:
         """Build the events that are not built yet; return whether there were any."""
-        events = self.aggregate.triggered_events.mark()[len(self.built) : self.event_count]
+        events = self._events.mark()[len(self.built) : self.event_count]
         for event in events:
             self.built.append(event if isinstance(event, DomainEvent) else event())
         return bool(events)

@@ -53,7 +53,7 @@ class SessionWork:
     def end(self, transaction: SessionTransaction) -> FrameStack | None:
         """Close a frame; return the stack when it was that of the outermost transaction."""
         stack = self.stack
-        if stack is None or stack.top.transaction is not transaction:
+        if stack is None or stack.frames[-1].transaction is not transaction:
             return None
         if len(stack.frames) > 1:
             stack.pop()

@@ -16,6 +16,7 @@ from sqlalchemy.engine import ExceptionContext
 from pragmatic_ddd.errors import OutboxStoreError
 
 _MYSQL = ("mysql", "mariadb")
+_FORGETFUL = (*_MYSQL, "sqlite")  # which go on as if nothing had happened
 # Record changed since the snapshot, lock table full, deadlock.
 _UNDOING_CODES = frozenset({1020, 1206, 1213})
 # Lock wait timeout: only where innodb_rollback_on_timeout is set.
@@ -62,6 +63,8 @@ def refuse_undone(connection: sa.Connection) -> None:
     Raises:
         OutboxStoreError: The transaction must be rolled back, and may be repeated.
     """
+    if connection.dialect.name not in _FORGETFUL:
+        return
     transaction, suspects = connection.get_transaction(), _suspects()
     is_undone = transaction in suspects.undone or (
         transaction in suspects.timed_out and _rolls_back_on_timeout(connection)

@@ -44,6 +44,7 @@ def notice_writes() -> None:
         event.listen(AggregateRoot, name, listener, propagate=True)
 
 
+@functools.lru_cache(maxsize=1000)
 def version_key(mapper: AnyMapper) -> str | None:
     """Return the attribute that holds the version; ``None`` for a class without one."""
     if mapper.version_id_col is None:
