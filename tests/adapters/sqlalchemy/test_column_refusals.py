@@ -300,6 +300,7 @@ class _Everything(enum.Flag):
         (lambda: EnumValueType(_AN_ENUM("Bools", {"A": True})), "all text, or all integers"),
         (lambda: EnumValueType(_AN_ENUM("Long", {"A": "a" * 51})), "fit into length = 50"),
         (lambda: EnumValueType(_AN_ENUM("Large", {"A": 2**31})), "does not fit into 32 bits"),
+        (lambda: EnumValueType(_AN_ENUM("Alike", {"A": "a", "B": "a "})), "'a' equals 'a '"),
         (lambda: EnumValueType(Status, length=0), "length = 0: at least 1"),
         (lambda: ExactDecimalType(0, 0), "precision = 0: at least 1"),
         (lambda: ExactDecimalType(66, 0), "precision = 66: at most 65"),
