@@ -121,11 +121,11 @@ class SegmentIdGenerator:
 
     def _take(self) -> int:
         ids = self._at_hand[0]
+        self._left -= 1  # first: who is interrupted after it leaves more than is known, not less
         if len(ids) > 1:
             self._at_hand[0] = ids[1:]
         else:
             self._at_hand.popleft()
-        self._left -= 1
         return ids[0]
 
     def _await(self, count: int) -> None:
@@ -156,12 +156,16 @@ class SegmentIdGenerator:
             self._begin_fetch(self.segment_size)
 
     def _begin_fetch(self, count: int) -> _Fetch:
-        fetch = self._fetch = _Fetch()
+        fetch = _Fetch()
         size = max(self.segment_size, count)
         try:
+            self._fetch = fetch
             self.start(f"ids of {self.sequence}", lambda: self._run(fetch, size))
         except RuntimeError as error:  # no more threads to be had
             self._fail(fetch, error)
+        except BaseException:  # interrupted: what may not be on its way is waited for by nobody
+            self._fetch = None
+            raise
         return fetch
 
     def _run(self, fetch: _Fetch, size: int) -> None:
