@@ -273,6 +273,15 @@ def test_rows_that_the_order_does_not_tell_apart_are_an_error(parcels: sa.Engine
             by_id(twice).page(connection, PageRequest(size=1))
 
 
+def test_behind_the_furthest_page_that_may_be_asked_for_is_nothing(parcels: sa.Engine) -> None:
+    put(parcels, 1)
+    size = 2**61
+    with parcels.connect() as connection:
+        page = by_id().page(connection, PageRequest(number=3, size=size))
+        assert (page.rows, page.total) == ((), 1)
+        assert by_id().page(connection, PageRequest(size=2**63 - 2)).rows == (1,)
+
+
 def test_decimals_are_scrolled_through_where_the_database_has_them(parcels: sa.Engine) -> None:
     put(parcels, 1, 2, shelf=10)
     share = (sa.cast(_p.shelf, sa.Numeric(12, 6)) / 3).desc().nulls_last()
