@@ -8,7 +8,7 @@ floats of them; here it gets integers, 1250 for 12.50, which compare, sort and a
 
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 import sqlalchemy as sa
 from sqlalchemy.sql import operators
@@ -26,7 +26,11 @@ class _Comparator(sa.types.TypeDecorator.Comparator[Decimal], sa.Numeric.Compara
     """Refuses what has another scale than the column, and on SQLite would be wrong by far."""
 
     def operate(self, op: operators.OperatorType, *other: Any, **kwargs: Any) -> Any:  # noqa: ANN401  # as SQLAlchemy has it
-        if op in _SCALED_ANEW and not all(op is operators.mul and _is_whole(e) for e in other):
+        elements = [_element(one) for one in other]
+        if op not in _SCALED_ANEW:
+            for element in elements:
+                _check_scale(cast("ExactDecimalType", self.type), element)
+        elif op is not operators.mul or not all(map(_is_whole, elements)):
             raise ColumnValueError(
                 "exact decimals",
                 f"{op.__name__} in SQL has another scale: only whole numbers multiply; "
@@ -135,6 +139,27 @@ class ExactDecimalType(sa.types.TypeDecorator[Decimal]):
 
     def _refusal(self, reason: str) -> ColumnValueError:
         return ColumnValueError(f"decimals ({self.precision}, {self.scale})", reason)
+
+
+def _element(other: object) -> object:
+    """Return what stands for an attribute of a mapped class in SQL, or what was given."""
+    is_attribute = isinstance(other, sa.SQLColumnExpression)
+    return getattr(other, "expression", other) if is_attribute else other
+
+
+def _check_scale(kind: ExactDecimalType, other: object) -> None:
+    """Refuse a column of numbers that SQLite would take for others: it has 1250 for 12.50."""
+    if not isinstance(other, sa.ColumnElement):
+        return
+    is_alike = isinstance(other.type, ExactDecimalType) and other.type.scale == kind.scale
+    if not is_alike and isinstance(
+        other.type, sa.Integer | sa.Numeric | sa.Float | ExactDecimalType
+    ):
+        raise ColumnValueError(
+            "exact decimals",
+            f"{other} is of {other.type!r}, which is not of the scale of {kind!r}: in SQL give it "
+            "a number, or a column of the same type and scale",
+        )
 
 
 def _is_whole(factor: object) -> bool:
