@@ -100,6 +100,18 @@ def test_after_an_interrupt_wherever_it_comes_ids_go_on_and_none_comes_twice(siz
     assert lines > 10
 
 
+def test_nobody_waits_for_a_thread_whose_start_was_interrupted() -> None:
+    def interrupted(name: str, work: object) -> threading.Thread:
+        raise KeyboardInterrupt(name, work)
+
+    ids = SegmentIdGenerator(allocator=WatchedAllocator(), sequence="test", start=interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        ids.next_id()
+
+    ids.start = at_once
+    assert ids.next_id() == 1
+
+
 @contextlib.contextmanager
 def _interrupt_after(lines: int) -> Iterator[list[int]]:
     """Raise once so many lines of the generator's module have run, as a signal's handler does."""
