@@ -122,7 +122,8 @@ def outgoing(
         topic=topic,
         body=message.payload,
         sharding_key=message.aggregate_id,
-        key=urllib.parse.quote(message.message_id, safe="-_.:~"),
+        # Half a surrogate passes here, to be refused by name among the properties.
+        key=urllib.parse.quote(message.message_id, safe="-_.:~", errors="surrogatepass"),
         tag=_tag(message.event_type),
         properties=properties,
         delay_level=delay_level,

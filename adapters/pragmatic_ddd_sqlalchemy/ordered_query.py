@@ -28,6 +28,16 @@ AnyRow = sa.Row[Any]  # of whatever columns
 _Keys = tuple[Any, ...]
 
 
+def _all_rows(_: object, attribute: "attrs.Attribute[Any]", value: sa.Select[Any]) -> None:
+    """Refuse what pages and parts would pass over, or what the sort keys would change."""
+    for what, is_there in (
+        ("LIMIT or OFFSET", not value.compare(value.limit(None).offset(None).fetch(None))),
+        ("DISTINCT", value.compare(value.distinct())),
+    ):
+        if is_there:
+            raise ValueError(f"{attribute.name} has {what}: select from its subquery() instead")
+
+
 @attrs.frozen(eq=False)
 class OrderedQuery(Generic[RowT]):
     """A statement, its order, and what is made of its rows.
@@ -36,16 +46,17 @@ class OrderedQuery(Generic[RowT]):
     session.run_sync(query.page, request)``.
 
     Attributes:
-        statement: A SELECT without LIMIT and OFFSET; an ORDER BY that it has is replaced. One
-            that groups is scrolled through as a subquery, by the columns of that.
+        statement: A SELECT without LIMIT, OFFSET and DISTINCT; an ORDER BY that it has is
+            replaced. One that groups is scrolled through as a subquery, by the columns of that.
         order: By what it is sorted.
         project: Called with each row; what it returns is in the results.
 
     Raises:
         TypeError: Something else was given than is asked for.
+        ValueError: The statement has LIMIT, OFFSET or DISTINCT: make a subquery of it.
     """
 
-    statement: sa.Select[Any] = attrs.field(validator=of_type(sa.Select))
+    statement: sa.Select[Any] = attrs.field(validator=[of_type(sa.Select), _all_rows])
     order: Keyset = attrs.field(validator=of_type(Keyset))
     project: Callable[[AnyRow], RowT] = attrs.field(validator=can_be_called())
 

@@ -33,7 +33,7 @@ class SqlAlchemyProjectionMaterializer(Generic[ViewT]):
 
     Raises:
         TypeError: Something else was given than is asked for.
-        ValueError: A column is missing, or the primary key has not one column.
+        ValueError: A column is missing, or the primary key has not one column, or no field.
     """
 
     view_type: type[ViewT] = attrs.field()
@@ -55,6 +55,11 @@ class SqlAlchemyProjectionMaterializer(Generic[ViewT]):
         if len(self.table.primary_key) != 1:
             raise ValueError(f"table {self.table.fullname}: its primary key has not one column")
         names = {field.name for field in attrs.fields(self.view_type)}
+        if self._key.key not in names:
+            raise ValueError(
+                f"view_type {shown(self.view_type)} has no field for {self._key.key}, the key of "
+                f"table {self.table.fullname}"
+            )
         missing = {*names, self.version_column} - set(self.table.c.keys())
         if missing:
             raise ValueError(

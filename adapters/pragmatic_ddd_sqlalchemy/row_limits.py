@@ -44,9 +44,11 @@ def checked_token(claim_token: str) -> str:
     Raises:
         RefusedByDatabaseError: It would be cut, or is the same as another one.
     """
-    if _is_keepable(claim_token, LONGEST_TOKEN) and claim_token != NOBODY:
-        return claim_token
-    raise _refused_text("claim token", claim_token, LONGEST_TOKEN)
+    if claim_token == NOBODY:
+        raise RefusedByDatabaseError(f"claim token {NOBODY!r}: it says that a row has no owner")
+    if not _is_keepable(claim_token, LONGEST_TOKEN):
+        raise _refused_text("claim token", claim_token, LONGEST_TOKEN)
+    return claim_token
 
 
 def checked_key(message: OutboxMessage, key: str) -> str:
@@ -68,7 +70,7 @@ def checked_number(message: OutboxMessage, name: str) -> int | None:
         raise RefusedByDatabaseError(
             f"{name} {reprlib.repr(value)}{_of(message)}: a whole number of {BITS[name]} bits"
         )
-    return value
+    return int(value)  # one of a class of its own may call itself otherwise
 
 
 def headers_text(message: OutboxMessage) -> str:

@@ -89,9 +89,9 @@ class SessionWork:
             self.held.append(ending)
 
     def observe(self, session: Session, aggregate: AggregateRoot) -> None:
-        """Watch an aggregate that has come into the session, perhaps with events."""
+        """Watch an aggregate that has come into the session, perhaps with events or operations."""
         aggregate.observe_collection(_collecting)
-        if len(aggregate.triggered_events):
+        if aggregate.has_collected:
             self.pin(session, aggregate, mark=0)
 
     def pin(self, session: Session, aggregate: AggregateRoot, *, mark: int) -> None:

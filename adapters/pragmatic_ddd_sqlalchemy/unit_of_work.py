@@ -27,6 +27,7 @@ from pragmatic_ddd.errors import AggregateNotFoundError, UnitOfWorkError
 from pragmatic_ddd.ports import DryRunResult, IRepository
 from pragmatic_ddd_sqlalchemy.errors import lost_races_told, translated
 from pragmatic_ddd_sqlalchemy.outbox_session import OutboxSession
+from pragmatic_ddd_sqlalchemy.repository import Repository
 
 AggregateT = TypeVar("AggregateT", bound=AggregateRoot)
 
@@ -87,6 +88,8 @@ class SqlAlchemyUnitOfWork:
             aggregate=aggregate, rule=rule, repository=repository, logic=logic
         )
         _check_mapped("aggregate", type(aggregate))
+        if isinstance(repository, Repository) and repository.session is not self.session:
+            raise UnitOfWorkError(_OTHER_SESSION)
         self._registered.register(registration)
 
     def try_commit(self) -> DryRunResult:
@@ -124,9 +127,6 @@ class SqlAlchemyUnitOfWork:
             # something, no other one sends them.
             self._left_behind = work.let_go()
         self._has_ended = True
-        for registration in self._registered:
-            # The session has done so for aggregates with events, or that it had loaded.
-            registration.aggregate.forget_operations()
 
     def rollback(self) -> None:
         if self._has_ended:
@@ -154,12 +154,11 @@ class SqlAlchemyUnitOfWork:
     def _save_registered(self) -> None:
         self._registered.run()
         self._check_open()  # logic might have rolled back
-        for registration in self._registered:
-            aggregate = registration.aggregate
+        for aggregate, repository in self._registered.to_save():
             if self._is_removed(aggregate):
                 continue  # to save it would be to keep it
-            if registration.repository is not None:
-                registration.repository.save(aggregate)
+            if repository is not None:
+                repository.save(aggregate)
             else:
                 aggregate.trigger_data_sync_hook()
                 self.session.add(aggregate)
@@ -217,7 +216,8 @@ class SqlAlchemyUnitsOfWork:
         """Return a new unit of work, over a new session.
 
         What it has loaded can be read after its end: nothing is expired by a commit after which
-        nothing can be loaded.
+        nothing can be loaded. Of columns that the database computes in an UPDATE, such as
+        ``onupdate=func.now()``, that holds with ``eager_defaults=True`` in their mapping.
         """
         return SqlAlchemyUnitOfWork(self.sessions(expire_on_commit=False))
 
@@ -228,5 +228,9 @@ def _check_mapped(name: str, aggregate_type: type) -> None:
         raise TypeError(f"{name}: {shown(aggregate_type)} is not mapped")
 
 
+_OTHER_SESSION = (
+    "the repository writes in another session, which this unit of work does not commit: make it "
+    "with work.session, or leave it out"
+)
 _NOT_SYNC = "units of work are made of sync sessions: with an AsyncSession, use it by itself"
 _NOT_ATTACHED = "no outbox is attached to this sessionmaker: call SqlAlchemyOutbox.attach() first"

@@ -186,6 +186,7 @@ def _after_update(mapper: AnyMapper, connection: Connection, aggregate: Aggregat
     if work is not None:
         before = work.versions_to_update.pop(state, None)
         version = _loaded_version(mapper, state)
+        _refuse_fall(aggregate, before, version)
         if version != before or (_has_no_counter(mapper) and _has_net_changes(aggregate)):
             work.written(state, _write(connection, version, aggregate))
 
@@ -225,6 +226,14 @@ def _committed_version(mapper: AnyMapper, state: State) -> object:
         return state.dict[key]
     history = attributes.get_history(state.obj(), key)
     return next(iter(history.deleted or history.unchanged or ()), None)
+
+
+def _refuse_fall(aggregate: AggregateRoot, before: object, version: object) -> None:
+    if isinstance(before, int) and isinstance(version, int) and version < before:
+        raise UnitOfWorkError(
+            f"{type(aggregate).__name__} {aggregate.id!r} is stored in version {before}, and would "
+            f"be again, as version {version}: mark_new() is for what no session has loaded"
+        )
 
 
 def _has_no_counter(mapper: AnyMapper) -> bool:

@@ -7,13 +7,17 @@ import punq
 import sqlalchemy as sa
 from sqlalchemy import orm
 
-from examples.order_service.application import IUnitsOfWork, OrderService
+from examples.order_service.application import IOrderList, IUnitsOfWork, OrderService
+from examples.order_service.application.order_list import OrderListUpdater
 from examples.order_service.application.warehouse import IPackingList, Warehouse
 from examples.order_service.domain import EVENTS
 from examples.order_service.infrastructure.mapping import map_orders
+from examples.order_service.infrastructure.order_list import SqlAlchemyOrderList
 from examples.order_service.infrastructure.packing_list import SqlAlchemyPackingList
 from examples.order_service.infrastructure.tables import metadata, outbox_message
+from examples.order_service.infrastructure.units_of_work import SqlAlchemyOrderUnitsOfWork
 from examples.order_service.settings import Settings
+from pragmatic_ddd.application.command_executor import CommandExecutor
 from pragmatic_ddd.application.configuration import (
     EnvironmentConfigurationSource,
     MappingConfigurationSource,
@@ -21,6 +25,7 @@ from pragmatic_ddd.application.configuration import (
 from pragmatic_ddd.application.events import ConfigurableTopicResolver
 from pragmatic_ddd.application.outbox import EagerOutboxPublisher, EventEncoding, OutboxRelay
 from pragmatic_ddd.ports import (
+    ICommandExecutor,
     IConfigurationSource,
     IEventManager,
     IEventSerializer,
@@ -29,18 +34,18 @@ from pragmatic_ddd.ports import (
 from pragmatic_ddd_local import ThreadPoolEventManager
 from pragmatic_ddd_orjson import EventTypeRegistry, OrjsonEventSerializer
 from pragmatic_ddd_punq import register_core_services
-from pragmatic_ddd_rocketmq import RocketMqConfig, RocketMqEventManager
+from pragmatic_ddd_rocketmq import RocketMqEventManager, checked_topic
 from pragmatic_ddd_sqlalchemy import (
     SqlAlchemyOutbox,
     SqlAlchemyOutboxStore,
-    SqlAlchemyUnitsOfWork,
     make_sqlite_safe,
     validate_schema,
 )
 
 # One topic: the events of an order keep their order on the broker, too.
 TOPICS = ConfigurableTopicResolver(
-    MappingConfigurationSource({"event.topic.default": "shop-orders"})
+    MappingConfigurationSource({"event.topic.default": "shop-orders"}),
+    broker_rule=checked_topic,
 )
 
 
@@ -60,7 +65,7 @@ def compose(settings: Settings) -> punq.Container:
     container.register(IOutboxStore, instance=store)
     register_core_services(container)  # encoding, eager publisher, relay
 
-    sessions = orm.sessionmaker(engine)
+    sessions = orm.sessionmaker(engine, expire_on_commit=False)
     outbox = SqlAlchemyOutbox(
         store=store,
         encoding=container.resolve(EventEncoding),
@@ -68,13 +73,24 @@ def compose(settings: Settings) -> punq.Container:
     )
     outbox.attach(sessions)
 
-    container.register(IUnitsOfWork, instance=SqlAlchemyUnitsOfWork(sessions))
-    container.register(IPackingList, SqlAlchemyPackingList)
-    container.register(Warehouse)
+    units_of_work = SqlAlchemyOrderUnitsOfWork(sessions)
+    container.register(IUnitsOfWork, instance=units_of_work)
+    container.register(ICommandExecutor, instance=CommandExecutor(units_of_work))
     container.register(OrderService)
-    if settings.name_server is None:
-        container.resolve(Warehouse).subscribe_to(events)
+    container.register(IPackingList, SqlAlchemyPackingList)
+    container.register(IOrderList, SqlAlchemyOrderList)
+    container.register(Warehouse)
+    container.register(OrderListUpdater)
+    if settings.rocketmq is None:
+        subscribe(container)
     return container
+
+
+def subscribe(container: punq.Container) -> None:
+    """Let this process hear the events, before its event manager is started."""
+    events: IEventManager = container.resolve(IEventManager)
+    container.resolve(Warehouse).subscribe_to(events)
+    container.resolve(OrderListUpdater).subscribe_to(events)
 
 
 def a_serializer() -> OrjsonEventSerializer:
@@ -84,14 +100,10 @@ def a_serializer() -> OrjsonEventSerializer:
 
 def an_event_manager(settings: Settings, serializer: IEventSerializer) -> IEventManager:
     """Subscribers in this process, or a broker that brings events to other ones."""
-    if settings.name_server is None:
+    if settings.rocketmq is None:
         return ThreadPoolEventManager(serializer)
-    config = RocketMqConfig(
-        name_server=settings.name_server,
-        producer_group="shop",
-        consumer_group=settings.consumers,
-    )
-    return RocketMqEventManager(config, serializer, TOPICS)
+    TOPICS.check(EVENTS)
+    return RocketMqEventManager(settings.rocketmq, serializer, TOPICS)
 
 
 def create_schema(container: punq.Container) -> None:

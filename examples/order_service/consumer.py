@@ -1,8 +1,9 @@
-"""The consumer process, behind a broker: the warehouse hears what the shop does.
+"""The consumer process, behind a broker: warehouse and order list hear what the shop does.
 
-BROKER=rocketmq://127.0.0.1:9876 python -m examples.order_service.consumer
+export SHOP_ROCKETMQ_NAME_SERVER=127.0.0.1:9876 SHOP_ROCKETMQ_CONSUMER_GROUP=shop
+python -m examples.order_service.consumer
 
-With BROKER=in-process there is no such process: the subscribers live where the events are.
+Without a broker there is no such process: the subscribers live where the events are.
 """
 
 import logging
@@ -10,8 +11,7 @@ import signal
 import threading
 from typing import NoReturn
 
-from examples.order_service.application.warehouse import Warehouse
-from examples.order_service.composition_root import compose, create_schema
+from examples.order_service.composition_root import compose, create_schema, subscribe
 from examples.order_service.settings import Settings
 from pragmatic_ddd.ports import IEventManager
 from pragmatic_ddd_rocketmq import leave_process
@@ -23,15 +23,14 @@ def main() -> NoReturn:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
     settings = Settings.from_environment()
-    if settings.name_server is None:
-        raise SystemExit("set BROKER=rocketmq://host:port: in process, the shop has the warehouse")
+    if settings.rocketmq is None or settings.rocketmq.consumer_group is None:
+        raise SystemExit("set SHOP_ROCKETMQ_NAME_SERVER and SHOP_ROCKETMQ_CONSUMER_GROUP")
     container = compose(settings)
     create_schema(container)
     events: IEventManager = container.resolve(IEventManager)
-    warehouse: Warehouse = container.resolve(Warehouse)
-    warehouse.subscribe_to(events)
+    subscribe(container)
     events.start()
-    print("the warehouse listens", flush=True)
+    print("warehouse and order list listen", flush=True)
     stop.wait()
     events.shutdown()
     leave_process()

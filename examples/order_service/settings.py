@@ -1,19 +1,18 @@
 """What may differ from one place to another, from the environment.
 
-DATABASE_URL  sqlite:///orders.db (default), postgresql+psycopg://…, mysql+pymysql://…
-BROKER        in-process (default), rocketmq://host:9876
-CONSUMERS     warehouse (default): the group of processes that share the events among them
+SHOP_DATABASE_URL             sqlite:///orders.db (default), postgresql+psycopg://…, mysql+pymysql://…
+SHOP_ROCKETMQ_NAME_SERVER     host:9876; unset, the subscribers are in the process that sends
+SHOP_ROCKETMQ_CONSUMER_GROUP  of the processes that share the events among them
 
 The outbox reads the keys outbox.* from there, too: OUTBOX_POLL_INTERVAL=1s.
 """
 
-import os
 from typing import Self
-from urllib.parse import urlsplit
 
 import attrs
 
-from pragmatic_ddd.errors import ConfigurationError
+from pragmatic_ddd.application.configuration import EnvironmentConfigurationSource, bind
+from pragmatic_ddd_rocketmq import RocketMqConfig
 
 
 @attrs.frozen(kw_only=True)
@@ -21,33 +20,18 @@ class Settings:
     """Settings of every process of the service.
 
     Attributes:
-        database_url: Where orders and outbox are.
-        name_server: RocketMQ's; ``None`` for subscribers in this process.
-        consumers: Their group at the broker.
+        database_url: Where orders and outbox are; it may hold a password.
+        rocketmq: The broker; ``None`` for subscribers in this process.
     """
 
-    database_url: str = "sqlite:///orders.db"
-    name_server: str | None = None
-    consumers: str = "warehouse"
+    database_url: str = attrs.field(default="sqlite:///orders.db", repr=False)
+    rocketmq: RocketMqConfig | None = None
 
     @classmethod
     def from_environment(cls) -> Self:
         """Read the environment.
 
         Raises:
-            ConfigurationError: A setting is wrong; names key, value and rule.
+            ConfigurationError: Settings are wrong; names each with its value and the rule.
         """
-        return cls(
-            database_url=os.environ.get("DATABASE_URL", "sqlite:///orders.db"),
-            name_server=_name_server(os.environ.get("BROKER", "in-process")),
-            consumers=os.environ.get("CONSUMERS", "warehouse"),
-        )
-
-
-def _name_server(broker: str) -> str | None:
-    if broker == "in-process":
-        return None
-    url = urlsplit(broker)
-    if url.scheme != "rocketmq" or not url.netloc:
-        raise ConfigurationError([f"BROKER = {broker!r}: in-process, or rocketmq://host:port"])
-    return url.netloc
+        return bind(cls, EnvironmentConfigurationSource(), prefix="shop")

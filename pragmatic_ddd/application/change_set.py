@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import attrs
 
@@ -33,9 +33,7 @@ class ChangeSet:
     repositories: Mapping[type[AggregateRoot], IRepository[Any]] = attrs.field(
         validator=of_type(Mapping)
     )
-    _loaded: dict[tuple[type[AggregateRoot], object], AggregateRoot] = attrs.field(
-        factory=dict, init=False
-    )
+    _loaded: dict[tuple[int, object], AggregateRoot] = attrs.field(factory=dict, init=False)
     _to_save: list[AggregateRoot] = attrs.field(factory=list, init=False)
     _registered: RegisteredWork = attrs.field(factory=RegisteredWork, init=False)
     _own_repositories: dict[int, IRepository[Any]] = attrs.field(factory=dict, init=False)
@@ -46,13 +44,18 @@ class ChangeSet:
         """Return the aggregate with that id; the same instance each time."""
         self.check_open()
         check_class("aggregate_type", aggregate_type, AggregateRoot)
-        key = (aggregate_type, aggregate_id)
-        if key not in self._loaded:
-            found = self._repository(aggregate_type).find_by_id(aggregate_id)
-            if found is None:
-                raise AggregateNotFoundError(aggregate_type.aggregate_name, aggregate_id)
-            self._loaded[key] = found
-        return cast("AggregateT", self._loaded[key])  # the key holds the type
+        for added in self._to_save:
+            if isinstance(added, aggregate_type) and added.id == aggregate_id:
+                return added
+        repository = self._repository(aggregate_type)
+        key = (id(repository), aggregate_id)  # the same one, by whatever class it is asked for
+        found = self._loaded.get(key)
+        if found is None:
+            found = repository.find_by_id(aggregate_id)
+        if not isinstance(found, aggregate_type):
+            raise AggregateNotFoundError(aggregate_type.aggregate_name, aggregate_id)
+        self._loaded[key] = found
+        return found
 
     def add(self, aggregate: AggregateRoot) -> None:
         """Have an aggregate saved: a new one, or one that was changed silently."""

@@ -66,8 +66,14 @@ class RegisteredWork:
 
     _registrations: list[Registration[Any]] = attrs.field(factory=list, init=False)
 
-    def __iter__(self) -> Iterator[Registration[Any]]:
-        return iter(self._registrations)
+    def to_save(self) -> Iterator[tuple[AggregateRoot, IRepository[Any] | None]]:
+        """Yield each aggregate once, with the repository that was given for it last, if any."""
+        chosen: dict[int, tuple[AggregateRoot, IRepository[Any] | None]] = {}
+        for one in self._registrations:
+            key = id(one.aggregate)
+            if key not in chosen or one.repository is not None:
+                chosen[key] = one.aggregate, one.repository
+        yield from chosen.values()
 
     def register(self, registration: Registration[AggregateT]) -> None:
         """Append a registration; an aggregate may have several."""

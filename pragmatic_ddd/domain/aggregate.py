@@ -212,6 +212,12 @@ class AggregateRoot(Entity):
         """Forget the recorded operations: what they were part of is stored, or given up."""
         self.__dict__.pop(_OPERATIONS, None)
 
+    @property
+    def has_collected(self) -> bool:
+        """Whether it holds events or operations that are neither stored nor given up."""
+        events: TriggeredEvents | None = self.__dict__.get(_EVENTS)
+        return bool(events) or self._last_operation is not None
+
     def observe_collection(self, observer: CollectionObserver | None) -> None:
         """Have ``observer`` called before an event or operation is noted; ``None`` ends that.
 

@@ -5,6 +5,9 @@ from typing import Any, cast
 
 from pragmatic_ddd.domain.model import MutableModel
 
+# What an entity has beside its fields.
+MARKS = ("is_deleted", "created_at", "created_by", "updated_at", "updated_by")
+
 
 class Entity(MutableModel):
     """Equal to another of exactly its class with the same id; without an id, to itself only.

@@ -91,7 +91,7 @@ class DomainEvent(FrozenModel):
         _check_version(version, owner)
         _check_aliases(aliases, owner)
         cls.event_type = "" if name is None else checked_name(name, owner)
-        cls.event_version = version
+        cls.event_version = int(version)  # one of an enum would be sent by its name
         cls.event_aliases = tuple(checked_name(alias, owner) for alias in aliases)
 
     def __attrs_pre_init__(self, *_: object, **__: object) -> None:

@@ -10,6 +10,8 @@ from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 import attrs
 
+from pragmatic_ddd.domain.entity import MARKS, Entity
+
 KeyT = TypeVar("KeyT")
 ItemT = TypeVar("ItemT")
 
@@ -62,8 +64,9 @@ class LoadedItem(Generic[ItemT]):
 def state_of(value: object) -> object:
     """Return the values of an object, apart from it: what changes in place shows in the next one.
 
-    Attrs classes, lists, tuples, dicts and sets are looked into, to any depth; everything else
-    is taken for immutable, and compared with ``==``. Values of two types are never the same.
+    Attrs classes, with the marks of entities, lists, tuples, dicts and sets are looked into, to
+    any depth; everything else is taken for immutable, and compared with ``==``. Values of two
+    types are never the same.
     """
     return _state_of(value, frozenset())
 
@@ -75,6 +78,8 @@ def _state_of(value: object, outer: frozenset[int]) -> object:
     within = outer | {id(value)}
     if attrs.has(kind):
         names = [field.name for field in attrs.fields(kind)]
+        if isinstance(value, Entity):  # its marks are no fields, and stored all the same
+            names += MARKS
         return kind, [_state_of(getattr(value, name, None), within) for name in names]
     if isinstance(value, (list, tuple)):
         return kind, [_state_of(item, within) for item in value]

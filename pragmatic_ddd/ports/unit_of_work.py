@@ -29,10 +29,10 @@ class IUnitOfWork(Protocol):
 
     @abstractmethod
     def get(self, aggregate_type: type[AggregateT], aggregate_id: object) -> AggregateT:
-        """Return the aggregate with that id; the same instance each time.
+        """Return the aggregate with that id, stored or added; the same instance each time.
 
         Raises:
-            AggregateNotFoundError: There is none; the unit of work can still be used.
+            AggregateNotFoundError: There is none of that class; the unit of work can still be used.
             TypeError: It is no class of aggregates, or one that is not mapped.
         """
 
@@ -111,8 +111,9 @@ class IUnitOfWork(Protocol):
     def rollback(self) -> None:
         """Undo everything. Events of loaded aggregates are dropped, those of new ones kept.
 
-        A loaded aggregate's state reverts, and its events with it; a new one keeps its state
-        and may be added to another unit of work. Does nothing when it has ended already.
+        A new aggregate keeps its state and may be added to another unit of work. The state of a
+        loaded one reverts where an ORM has loaded it; elsewhere load it again. Does nothing when
+        it has ended already.
         """
 
     @abstractmethod

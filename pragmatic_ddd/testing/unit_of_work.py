@@ -251,6 +251,18 @@ class UnitOfWorkContract(UnitOfWorkRegistering):
 
             assert work.get(self.account_type, "a1") is account
 
+    def test_an_aggregate_that_was_added_is_found_before_it_is_stored(
+        self, units_of_work: UnitsOfWork, stored_messages: StoredMessages
+    ) -> None:
+        account = self._new_account("a1")
+        with units_of_work() as work:
+            work.add(account)
+            assert work.get(self.account_type, "a1") is account
+            work.rollback()
+
+            assert len(account.triggered_events) == 1
+        assert stored_messages() == []
+
     def test_who_comes_second_is_told_and_stores_nothing(
         self, units_of_work: UnitsOfWork, stored_messages: StoredMessages
     ) -> None:

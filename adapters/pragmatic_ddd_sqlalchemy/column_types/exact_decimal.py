@@ -27,15 +27,16 @@ class _Comparator(sa.types.TypeDecorator.Comparator[Decimal], sa.Numeric.Compara
 
     def operate(self, op: operators.OperatorType, *other: Any, **kwargs: Any) -> Any:  # noqa: ANN401  # as SQLAlchemy has it
         elements = [_element(one) for one in other]
-        if op not in _SCALED_ANEW:
-            for element in elements:
-                _check_scale(cast("ExactDecimalType", self.type), element)
-        elif op is not operators.mul or not all(map(_is_whole, elements)):
+        if op in _SCALED_ANEW and not all(op is operators.mul and _is_whole(e) for e in elements):
             raise ColumnValueError(
                 "exact decimals",
                 f"{op.__name__} in SQL has another scale: only whole numbers multiply; "
                 "compute in Python, or on sa.cast(column, sa.Numeric), which SQLite cannot",
             )
+        if op not in _SCALED_ANEW:
+            scale = cast("ExactDecimalType", self.type).scale  # no other type has this comparator
+            for each in elements:
+                _refuse_other_scale(op, each, scale)
         return super().operate(op, *other, **kwargs)
 
     reverse_operate = operate
@@ -147,22 +148,19 @@ def _element(other: object) -> object:
     return getattr(other, "expression", other) if is_attribute else other
 
 
-def _check_scale(kind: ExactDecimalType, other: object) -> None:
-    """Refuse a column of numbers that SQLite would take for others: it has 1250 for 12.50."""
-    if not isinstance(other, sa.ColumnElement):
-        return
-    is_alike = isinstance(other.type, ExactDecimalType) and other.type.scale == kind.scale
-    if not is_alike and isinstance(
-        other.type, sa.Integer | sa.Numeric | sa.Float | ExactDecimalType
-    ):
-        raise ColumnValueError(
-            "exact decimals",
-            f"{other} is of {other.type!r}, which is not of the scale of {kind!r}: in SQL give it "
-            "a number, or a column of the same type and scale",
-        )
-
-
 def _is_whole(factor: object) -> bool:
     if isinstance(factor, sa.ColumnElement):
         return isinstance(factor.type, sa.Integer)
     return isinstance(factor, int) and not isinstance(factor, bool)
+
+
+def _refuse_other_scale(op: operators.OperatorType, other: object, scale: int) -> None:
+    kind = other.type if isinstance(other, sa.ColumnElement) else None
+    if not isinstance(kind, ExactDecimalType | sa.Numeric | sa.Integer):
+        return
+    if not isinstance(kind, ExactDecimalType) or kind.scale != scale:
+        raise ColumnValueError(
+            "exact decimals",
+            f"{op.__name__} in SQL with {other}, which is {kind!r}: only columns of the same "
+            "scale compare and add up; compute in Python",
+        )

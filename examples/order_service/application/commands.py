@@ -33,3 +33,8 @@ class ShipOrder:
 class CancelOrder:
     order_id: str
     reason: str
+
+
+@attrs.frozen(kw_only=True)
+class CloseAccount:
+    customer_id: str

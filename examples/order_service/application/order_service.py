@@ -3,32 +3,25 @@
 The aggregate raises them; that they are stored, sent and sent in order is the outbox's business.
 """
 
-from abc import abstractmethod
-from typing import Protocol
-
 import attrs
 
 from examples.order_service.application.commands import (
     AddLine,
     CancelOrder,
+    CloseAccount,
     PayOrder,
     PlaceOrder,
     ShipOrder,
 )
+from examples.order_service.application.units_of_work import IUnitsOfWork
 from examples.order_service.domain import Order
-from pragmatic_ddd import IUnitOfWork
+from pragmatic_ddd.application.application_service import ApplicationService
 from pragmatic_ddd.domain import uuid7_text
-
-
-class IUnitsOfWork(Protocol):
-    """Begins a unit of work for each command."""
-
-    @abstractmethod
-    def __call__(self) -> IUnitOfWork: ...
+from pragmatic_ddd.ports import DryRunResult
 
 
 @attrs.frozen
-class OrderService:
+class OrderService(ApplicationService):
     """Places, pays, ships and cancels orders.
 
     Raises:
@@ -41,28 +34,34 @@ class OrderService:
 
     def place(self, command: PlaceOrder) -> str:
         """Return the id of the new order."""
-        order_id = uuid7_text()
-        with self.units_of_work() as work:
-            work.add(Order.place(order_id, command.customer_id, command.items))
-            work.commit()
-        return order_id
+        return self._create(lambda: _new_order(command)).id
+
+    def try_place(self, command: PlaceOrder) -> DryRunResult:
+        """Say which rules would refuse it: for a form that is still being filled in."""
+        return self._try_create(lambda: _new_order(command))
 
     def add_line(self, command: AddLine) -> None:
-        with self.units_of_work() as work:
-            work.get(Order, command.order_id).add_line(command.item)
-            work.commit()
+        self._change(Order, command.order_id, lambda order: order.add_line(command.item))
 
     def pay(self, command: PayOrder) -> None:
-        with self.units_of_work() as work:
-            work.get(Order, command.order_id).pay(command.payment_reference)
-            work.commit()
+        self._change(Order, command.order_id, lambda order: order.pay(command.payment_reference))
 
     def ship(self, command: ShipOrder) -> None:
-        with self.units_of_work() as work:
-            work.get(Order, command.order_id).ship(command.tracking_code)
-            work.commit()
+        self._change(Order, command.order_id, lambda order: order.ship(command.tracking_code))
 
     def cancel(self, command: CancelOrder) -> None:
+        self._change(Order, command.order_id, lambda order: order.cancel(command.reason))
+
+    def close_account(self, command: CloseAccount) -> int:
+        """Cancel what has not left the house, all of it or nothing; return how many orders."""
         with self.units_of_work() as work:
-            work.get(Order, command.order_id).cancel(command.reason)
+            orders = work.orders.open_of(command.customer_id)
+            for order in orders:
+                order.cancel_with_account()
+                work.orders.save(order)
             work.commit()
+        return len(orders)
+
+
+def _new_order(command: PlaceOrder) -> Order:
+    return Order.place(uuid7_text(), command.customer_id, command.items)

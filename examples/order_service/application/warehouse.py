@@ -42,4 +42,5 @@ class Warehouse:
 
     def unpack(self, cancelled: OrderCancelled) -> None:
         self.packing_list.remove(cancelled.aggregate_id)
-        _logger.info("order %s not to pack: %s", cancelled.aggregate_id, cancelled.reason)
+        cause = cancelled.operation_code  # by its customer, or with the account
+        _logger.info("order %s not to pack: %s", cancelled.aggregate_id, cause)

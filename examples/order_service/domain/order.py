@@ -1,19 +1,14 @@
-"""The aggregate: an order with its lines. Every change checks its rule, then raises its event."""
+"""The aggregate: an order with its lines.
 
-import enum
+Each method asks the rules of its operation, changes the state, and raises its event.
+"""
+
 from collections.abc import Sequence
 from typing import Self
 
 import attrs
 
 from examples.order_service.domain.money import Money
-from examples.order_service.domain.order_errors import (
-    OrderAlreadyPaidError,
-    OrderCancelledError,
-    OrderNotPaidError,
-    OrderShippedError,
-    OrderWithoutLinesError,
-)
 from examples.order_service.domain.order_events import (
     OrderCancelled,
     OrderedItem,
@@ -23,17 +18,14 @@ from examples.order_service.domain.order_events import (
     OrderShipped,
 )
 from examples.order_service.domain.order_line import OrderLine
+from examples.order_service.domain.order_operations import OrderOperations
+from examples.order_service.domain.order_rules import LINE_RULES, RULES_OF
+from examples.order_service.domain.order_status import OrderStatus
 from pragmatic_ddd import AggregateRoot
+from pragmatic_ddd.domain import EntityOperation
 
 
-class OrderStatus(enum.StrEnum):
-    PLACED = "placed"
-    PAID = "paid"
-    SHIPPED = "shipped"
-    CANCELLED = "cancelled"
-
-
-class Order(AggregateRoot, name="shop.order"):
+class Order(AggregateRoot, name="shop.order", operations=OrderOperations):
     id: str
     customer_id: str
     status: OrderStatus = OrderStatus.PLACED
@@ -41,11 +33,10 @@ class Order(AggregateRoot, name="shop.order"):
 
     @classmethod
     def place(cls, order_id: str, customer_id: str, items: Sequence[OrderedItem]) -> Self:
-        if not items:
-            raise OrderWithoutLinesError(order_id)
-        order = cls(id=order_id, customer_id=customer_id)
-        for item in items:
-            order._append(item)
+        lines = [OrderLine.of(item, number) for number, item in enumerate(items, start=1)]
+        LINE_RULES.check(lines).raise_if_broken()
+        order = cls(id=order_id, customer_id=customer_id, lines=lines)
+        order.record_operation(OrderOperations.PLACE)
         order.collect_event(
             OrderPlaced(
                 aggregate_id=order.id,
@@ -62,46 +53,37 @@ class Order(AggregateRoot, name="shop.order"):
         return sum(others, start=first)
 
     def add_line(self, item: OrderedItem) -> None:
-        self._refuse_if_closed()
-        if self.status is OrderStatus.PAID:
-            raise OrderAlreadyPaidError(self.id)
-        self._append(item)
+        line = OrderLine.of(item, number=len(self.lines) + 1)
+        LINE_RULES.check([*self.lines, line]).raise_if_broken()
+        self._begin(OrderOperations.ADD_LINE)
+        self.lines.append(line)
         self.collect_event(OrderLineAdded(aggregate_id=self.id, item=item, total=self.total))
 
     def pay(self, payment_reference: str) -> None:
-        self._refuse_if_closed()
-        if self.status is OrderStatus.PAID:
-            raise OrderAlreadyPaidError(self.id)
+        self._begin(OrderOperations.PAY)
         self.status = OrderStatus.PAID
         self.collect_event(
             OrderPaid(aggregate_id=self.id, total=self.total, payment_reference=payment_reference)
         )
 
     def ship(self, tracking_code: str) -> None:
-        self._refuse_if_closed()
-        if self.status is not OrderStatus.PAID:
-            raise OrderNotPaidError(self.id)
+        self._begin(OrderOperations.SHIP)
         self.status = OrderStatus.SHIPPED
         self.collect_event(OrderShipped(aggregate_id=self.id, tracking_code=tracking_code))
 
     def cancel(self, reason: str) -> None:
-        self._refuse_if_closed()
+        self._begin(OrderOperations.CANCEL)
+        self._cancel(reason)
+
+    def cancel_with_account(self) -> None:
+        self._begin(OrderOperations.CLOSE_ACCOUNT)
+        self._cancel("the account was closed")
+
+    def _begin(self, operation: EntityOperation) -> None:
+        RULES_OF[operation].check(self.status).raise_if_broken()
+        self.record_operation(operation)  # the cause of the event that follows
+
+    def _cancel(self, reason: str) -> None:
         refund = self.total if self.status is OrderStatus.PAID else None
         self.status = OrderStatus.CANCELLED
         self.collect_event(OrderCancelled(aggregate_id=self.id, reason=reason, refund=refund))
-
-    def _refuse_if_closed(self) -> None:
-        if self.status is OrderStatus.SHIPPED:
-            raise OrderShippedError(self.id)
-        if self.status is OrderStatus.CANCELLED:
-            raise OrderCancelledError(self.id)
-
-    def _append(self, item: OrderedItem) -> None:
-        self.lines.append(
-            OrderLine(
-                number=len(self.lines) + 1,
-                sku=item.sku,
-                quantity=item.quantity,
-                unit_price=item.unit_price,
-            )
-        )

@@ -1,5 +1,7 @@
 """A line of an order: lives and is stored with its order, and is reached through it only."""
 
+from typing import Self
+
 import attrs
 
 from examples.order_service.domain.money import Money
@@ -14,6 +16,10 @@ class OrderLine(Entity):
     sku: str
     quantity: int = attrs.field(validator=attrs.validators.ge(1))
     unit_price: Money
+
+    @classmethod
+    def of(cls, item: OrderedItem, number: int) -> Self:
+        return cls(number=number, sku=item.sku, quantity=item.quantity, unit_price=item.unit_price)
 
     @property
     def total(self) -> Money:

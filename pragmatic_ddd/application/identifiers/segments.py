@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable
 
 import attrs
+from attrs.validators import ge
 
 from pragmatic_ddd.application.arguments import check_count, check_words, implements, of_type
 from pragmatic_ddd.application.forking import reset_in_child
@@ -58,14 +59,14 @@ class SegmentIdGenerator:
 
     Raises:
         TypeError: Something else was given than is asked for.
-        ValueError: The name is blank, or ``segment_size`` is below 1.
+        ValueError: The name is blank, or ``segment_size`` is below 1, or ``patience`` below 0.
     """
 
     allocator: IIdSegmentAllocator = attrs.field(validator=implements(IIdSegmentAllocator))
     sequence: str
     segment_size: int = 1000
     patience: dt.timedelta = attrs.field(
-        default=dt.timedelta(seconds=5), validator=of_type(dt.timedelta)
+        default=dt.timedelta(seconds=5), validator=[of_type(dt.timedelta), ge(dt.timedelta())]
     )
     start: StartThread = start_thread
     monotonic: Callable[[], float] = time.monotonic
@@ -162,9 +163,11 @@ class SegmentIdGenerator:
             self._fetch = fetch
             self.start(f"ids of {self.sequence}", lambda: self._run(fetch, size))
         except RuntimeError as error:  # no more threads to be had
-            self._fail(fetch, error)
-        except BaseException:  # interrupted: what may not be on its way is waited for by nobody
-            self._fetch = None
+            failure = IdAllocationError(self.sequence, f"no thread to reserve them on: {error}")
+            failure.__cause__ = error
+            self._fail(fetch, failure)
+        except BaseException:
+            self._fetch = None  # else everybody would wait for it for ever
             raise
         return fetch
 

@@ -23,16 +23,23 @@ class ClaimAhead:
     """
 
     start: StartThread = attrs.field(default=start_thread)
+    _lock: threading.Lock = attrs.field(factory=threading.Lock, init=False)
     _thread: threading.Thread | None = attrs.field(default=None, init=False)
     _claimed: list[ClaimedMessage] = attrs.field(factory=list, init=False)
     _error: BaseException | None = attrs.field(default=None, init=False)
 
     def begin(self, claim: _Claim) -> None:
         """Begin a claim, if there are threads to be had; the one before has been taken."""
+        called_off = threading.Event()
         try:
-            self._thread = self.start("outbox-claim-ahead", lambda: self._run(claim))
+            self._thread = self.start("outbox-claim-ahead", lambda: self._run(claim, called_off))
         except RuntimeError:  # no more threads: the next round claims for itself
             return
+        except BaseException:  # Ctrl-C: what has begun is taken, and what has not does not begin
+            with self._lock:
+                if self._thread is None:
+                    called_off.set()
+            raise
 
     def take(self) -> list[ClaimedMessage]:
         """Wait for the claim that was begun, and return its messages; none if none was begun.
@@ -50,7 +57,11 @@ class ClaimAhead:
             raise error
         return claimed
 
-    def _run(self, claim: _Claim) -> None:
+    def _run(self, claim: _Claim, called_off: threading.Event) -> None:
+        with self._lock:
+            if called_off.is_set():
+                return
+            self._thread = threading.current_thread()
         try:
             self._claimed = claim()
         except BaseException as error:  # noqa: BLE001  # raised where it is taken

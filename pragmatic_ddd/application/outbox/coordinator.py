@@ -62,7 +62,7 @@ class Coordinator:
                 if self.board.take_passed():
                     self.leave_to_relay(0)
                 errors = 0
-            except Exception as error:  # noqa: BLE001  # the thread's outermost frame
+            except BaseException as error:  # noqa: BLE001  # the thread's outermost frame
                 errors += 1
                 self._report(error, errors)
                 if finished is None:
@@ -135,7 +135,7 @@ class Coordinator:
             self.board.let_go(len(given_up))
             self.leave_to_relay(len(given_up))
 
-    def _report(self, error: Exception, errors: int) -> None:
+    def _report(self, error: BaseException, errors: int) -> None:
         known = isinstance(error, PragmaticError)
         if known and errors > 1:
             _logger.debug("eager publisher failed %d times in a row: %s", errors, error)

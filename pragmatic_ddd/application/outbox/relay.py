@@ -241,7 +241,9 @@ class OutboxRelay:
                 self._maintenance.step(round_was_full=done.full)
                 pause = self._pause_after(done)
                 errors = 0
-            except Exception as error:  # noqa: BLE001  # the thread's outermost frame
+            except BaseException as error:  # the thread's outermost frame
+                if not isinstance(error, Exception) and _is_of_the_main_thread():
+                    raise  # a person's, or a signal handler's
                 errors += 1
                 pause = self._pause_after_error(error, errors)
                 self._report(error, errors, pause)
@@ -269,7 +271,7 @@ class OutboxRelay:
             pause = min(pause, next_due)
         return max(pause, _SHORTEST_SLEEP)
 
-    def _pause_after_error(self, error: Exception, errors: int) -> dt.timedelta:
+    def _pause_after_error(self, error: BaseException, errors: int) -> dt.timedelta:
         """Return a pause that grows, but, with an outbox that is away, not beyond the poll.
 
         Else a relay that polls every second would come back half a minute after its database.
@@ -279,7 +281,7 @@ class OutboxRelay:
             pause = min(pause, max(self.config.poll_interval, _SHORTEST_PAUSE_AFTER_ERRORS))
         return pause
 
-    def _report(self, error: Exception, errors: int, pause: dt.timedelta) -> None:
+    def _report(self, error: BaseException, errors: int, pause: dt.timedelta) -> None:
         known = isinstance(error, PragmaticError)
         if known and errors > 1:
             _logger.debug("outbox relay failed %d times in a row: %s", errors, error)
@@ -294,3 +296,7 @@ class OutboxRelay:
             self.metrics.relay_failed()
         except Exception:  # not even that may end the thread
             _logger.exception("the metrics failed")
+
+
+def _is_of_the_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()

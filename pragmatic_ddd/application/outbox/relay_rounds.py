@@ -85,11 +85,7 @@ class RelayRounds:
         if not claimed:
             self.settling.finish()
             return RelayRound()
-        if claimed[0].taken_over:
-            self._finish_before(claimed)
-        elif self._gains_from_claiming_ahead(claimed):
-            token = self.settling.confirmed_token
-            self._ahead.begin(lambda: self._claim_pending(self.config.batch_size, token))
+        self._make_ready_for(claimed)
         outcome = self._send(claimed, setbacks)
         done = RelayRound.of(outcome, full=_is_full(claimed, size))
         beside = outcome.interrupt is None
@@ -126,12 +122,16 @@ class RelayRounds:
             batch_size=size, lease=self.config.lease, confirmed_token=confirmed_token
         )
 
-    def _finish_before(self, lapsed: list[ClaimedMessage]) -> None:
-        """Write everything before what may kill the process is sent: it would take that along."""
+    def _make_ready_for(self, claimed: list[ClaimedMessage]) -> None:
+        """Do what is to be done before these are sent; if that fails, they are to be given back."""
         try:
-            self.settling.finish()
+            if claimed[0].taken_over:
+                self.settling.finish()  # what may kill the process would take that along
+            elif self._gains_from_claiming_ahead(claimed):
+                token = self.settling.confirmed_token
+                self._ahead.begin(lambda: self._claim_pending(self.config.batch_size, token))
         except BaseException:
-            self.settling.left.untried += lapsed
+            self.settling.left.untried += claimed
             raise
 
     def _gains_from_claiming_ahead(self, claimed: list[ClaimedMessage]) -> bool:

@@ -96,8 +96,11 @@ class Reconciler:
             return ReconcileOutcome.IN_STEP
         self.resynchronizer.resynchronize(aggregate_id)
         repaired = self.views.version_of(aggregate_id)
-        if repaired != stored and not (_is_behind(seen, stored) and _is_behind(stored, repaired)):
-            raise ReconciliationError(self.read_model, aggregate_id, repaired, stored)
+        if repaired == stored or (_is_behind(seen, stored) and _is_behind(stored, repaired)):
+            return ReconcileOutcome.REPAIRED
+        now = self.aggregates.current_version(aggregate_id)  # changed or deleted in between?
+        if repaired != now:
+            raise ReconciliationError(self.read_model, aggregate_id, repaired, now)
         return ReconcileOutcome.REPAIRED
 
 

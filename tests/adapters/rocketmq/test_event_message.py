@@ -76,6 +76,12 @@ def test_headers_that_do_not_fit_are_refused() -> None:
         outgoing(a_stored_event(headers=headers), "shop-events")
 
 
+@pytest.mark.parametrize("field", ["message_id", "aggregate_type", "aggregate_id", "event_type"])
+def test_half_a_surrogate_is_refused_wherever_it_stands(field: str) -> None:
+    with pytest.raises(RefusedMessageError, match="cannot be written in UTF-8"):
+        outgoing(a_stored_event(**{field: "half \ud800"}), "shop-events")
+
+
 @pytest.mark.parametrize(
     ("properties", "reason"),
     [

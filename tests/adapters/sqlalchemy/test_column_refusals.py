@@ -301,7 +301,7 @@ _OF_ANOTHER_SCALE: dict[str, Callable[[], object]] = {
 
 @pytest.mark.parametrize("name", _OF_ANOTHER_SCALE)
 def test_numbers_of_another_scale_are_neither_added_nor_compared_in_sql(name: str) -> None:
-    with pytest.raises(ColumnValueError, match=r"is not of the scale of ExactDecimalType\(5, 2\)"):
+    with pytest.raises(ColumnValueError, match=r"in SQL with .*, which is "):
         _OF_ANOTHER_SCALE[name]()
 
 
@@ -310,6 +310,21 @@ def test_numbers_of_the_same_scale_are_added_and_compared_in_sql() -> None:
     alike = margin > _Product.cost, _Product.price == sa.bindparam("price"), _PRICE.is_(None)
 
     assert [one.type.python_type for one in alike] == [bool, bool, bool]
+
+
+@pytest.mark.parametrize("other", [ExactDecimalType(9, 4), sa.Numeric(5, 2), sa.Integer()])
+def test_what_has_another_scale_is_neither_compared_nor_added_in_sql(
+    other: "sa.types.TypeEngine[Any]",
+) -> None:
+    price, column = _PRICE, sa.Column("other", other)
+
+    with pytest.raises(ColumnValueError, match="gt in SQL with other, which is "):
+        price > column  # noqa: B015  # it raises
+    with pytest.raises(ColumnValueError, match="add in SQL with other, which is "):
+        price + column
+    assert str(price + sa.Column("same", ExactDecimalType(9, 2))) == "price + same"
+    least: sa.BindParameter[Any] = sa.bindparam("least")
+    assert str(price.between(least, 5)) == "price BETWEEN :least AND :price_1"
 
 
 @attrs.define

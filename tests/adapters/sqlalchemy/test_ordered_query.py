@@ -338,6 +338,22 @@ def test_a_wrong_part_is_named(parts: dict[str, object], complaint: str) -> None
         make(**given | parts)
 
 
+@pytest.mark.parametrize(
+    ("statement", "complaint"),
+    [
+        (sa.select(_p.id).limit(3), "statement has LIMIT or OFFSET: "),
+        (sa.select(_p.id).offset(3), "statement has LIMIT or OFFSET: "),
+        (sa.select(_p.id).fetch(3), "statement has LIMIT or OFFSET: "),
+        (sa.select(_p.shelf).distinct(), "statement has DISTINCT: "),
+    ],
+)
+def test_a_statement_whose_rows_would_be_others_is_refused(
+    statement: "sa.Select[Any]", complaint: str
+) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        OrderedQuery(statement, Keyset([_p.id]), repr)
+
+
 def test_a_wrong_request_is_named() -> None:
     unused: Any = None
     number: Any = 3

@@ -179,6 +179,11 @@ class Wide:
     weight: int
 
 
+@attrs.frozen
+class Keyless:
+    customer: str
+
+
 @pytest.mark.parametrize(
     ("parts", "kind", "complaint"),
     [
@@ -187,6 +192,11 @@ class Wide:
         ({"table": "summary"}, TypeError, r"^table = 'summary': give a Table$"),
         ({"session": None}, TypeError, r"^session = None: give a Session$"),
         ({"version_column": "v"}, ValueError, r"^table .* has no column for v$"),
+        (
+            {"view_type": Keyless},
+            ValueError,
+            r"^view_type <class Keyless> has no field for order_id",
+        ),
         ({"view_type": Wide}, ValueError, r"^table .* has no column for weight$"),
         (
             {"table": sa.Table("bare", sa.MetaData(), sa.Column("order_id", sa.Integer))},

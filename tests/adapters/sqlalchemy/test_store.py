@@ -266,6 +266,15 @@ def test_no_connection_is_kept(database: OutboxDatabase) -> None:
 
 
 @pytest.mark.service("postgresql")
+def test_results_are_not_written_beside_claims_where_all_share_one_connection() -> None:
+    several = postgresql_engine()
+    one = sa.create_engine(several.url, poolclass=sa.StaticPool)
+
+    assert SqlAlchemyOutboxStore(several).settles_beside_claims
+    assert not SqlAlchemyOutboxStore(one).settles_beside_claims
+
+
+@pytest.mark.service("postgresql")
 @pytest.mark.parametrize("level", ["REPEATABLE READ", "SERIALIZABLE"])
 def test_the_applications_isolation_level_is_its_own(level: str) -> None:
     with outbox_database(postgresql_engine(level)) as database:

@@ -123,6 +123,19 @@ def test_a_row_deleted_by_others_is_a_concurrency_error(any_shop: Shop) -> None:
             work.commit()
 
 
+def test_a_loaded_aggregate_is_not_stored_as_a_new_one(any_shop: Shop) -> None:
+    any_shop.place("o1")
+    with SqlAlchemyUnitsOfWork(any_shop.sessions)() as work:
+        order = work.get(Order, "o1")
+        order.mark_new()
+        order.pay()
+        with pytest.raises(UnitOfWorkError, match="'o1' is stored in version 1, and would be"):
+            work.commit()
+
+    assert any_shop.orders() == {"o1": (False, 1)}
+    assert any_shop.rows() == ["order.placed"]
+
+
 def test_an_error_of_the_database_keeps_its_cause(any_shop: Shop) -> None:
     any_shop.place("o1")
     new = Order.place("o2")

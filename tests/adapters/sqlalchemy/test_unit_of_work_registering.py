@@ -162,6 +162,31 @@ def test_a_repository_saves_what_is_registered_with_it(any_shop: Shop) -> None:
     assert sorted(any_shop.rows()) == ["order.paid", "order.placed", "order.placed"]
 
 
+def test_what_is_registered_twice_with_a_repository_is_saved_once(any_shop: Shop) -> None:
+    any_shop.place("o1")
+    with work_in(any_shop) as work:
+        orders = Repository(Order, work.session)
+        order = work.get(Order, "o1")
+        work.register(order, logic=lambda one: one.pay())
+        work.register(order, repository=orders, logic=lambda one: one.pay())
+        work.register(order, repository=orders)
+        work.commit()
+
+    assert any_shop.orders() == {"o1": (True, 2)}
+
+
+def test_a_repository_of_another_session_is_refused_for_nobody_would_commit_that(
+    any_shop: Shop,
+) -> None:
+    with any_shop.sessions() as other, work_in(any_shop) as work:
+        with pytest.raises(UnitOfWorkError, match=r"make it with work\.session"):
+            work.register(Order.place("o1"), repository=Repository(Order, other))
+        work.register(Order.place("o2"))
+        work.commit()
+
+    assert any_shop.orders() == {"o2": (False, 1)}
+
+
 def test_the_hook_before_it_is_stored_is_called_once_for_what_is_registered(
     any_shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,6 +209,14 @@ def test_operations_of_a_new_aggregate_without_events_are_forgotten_when_it_is_s
         work.commit()
 
     assert (counter.version, len(counter.triggered_operations)) == (1, 0)
+
+    added = Counter(id="c2")
+    added.record_operation("test.counter.begin")
+    with work_in(any_shop) as work:
+        work.add(added)
+        work.commit()
+
+    assert (added.version, len(added.triggered_operations)) == (1, 0)
 
 
 def test_an_error_of_the_database_in_a_rule_is_translated_and_ends_the_dry_run(

@@ -3,6 +3,8 @@
 The error names the place and the rule; nothing is stored, and the session goes on.
 """
 
+import enum
+
 import pytest
 
 from pragmatic_ddd.application.outbox import EventEncoding
@@ -167,6 +169,30 @@ def test_what_just_fits_is_kept(lasting_outbox: OutboxDatabase) -> None:  # noqa
     assert claimed.message == entry.message == message
 
 
+class _Schema(int, enum.Enum):
+    SECOND = 2
+
+
+@pytest.mark.parametrize("beside", [0, 1])
+def test_a_number_of_a_class_of_its_own_is_stored_as_the_number_that_it_is(
+    lasting_outbox: OutboxDatabase,  # noqa: F811
+    beside: int,
+) -> None:
+    lasting_outbox.clear()
+    store = lasting_outbox.store()
+
+    store.store(
+        [
+            _a_message(aggregate_version=_Schema.SECOND, event_version=_Schema.SECOND),
+            *(a_message(of="2") for _ in range(beside)),
+        ]
+    )
+
+    entry = store.find("m1")
+    assert entry is not None
+    assert (entry.message.aggregate_version, entry.message.event_version) == (2, 2)
+
+
 @pytest.mark.parametrize("token", ["", "t" * 65, "a\0b", _SURROGATE, "space "])
 def test_a_claim_token_that_a_column_would_change_is_refused(
     lasting_outbox: OutboxDatabase,  # noqa: F811
@@ -177,5 +203,17 @@ def test_a_claim_token_that_a_column_would_change_is_refused(
 
     with pytest.raises(RefusedByDatabaseError, match="claim token"):
         store.store([a_message()], reservation=Reservation(claim_token=token, grace=A_MINUTE))
+
+    assert store.backlog().pending == 0
+
+
+def test_the_claim_token_of_nobody_is_nobodys(
+    lasting_outbox: OutboxDatabase,  # noqa: F811
+) -> None:
+    lasting_outbox.clear()
+    store = lasting_outbox.store()
+
+    with pytest.raises(RefusedByDatabaseError, match="'nobody': it says that a row has no owner"):
+        store.store([a_message()], reservation=Reservation(claim_token="nobody", grace=A_MINUTE))
 
     assert store.backlog().pending == 0

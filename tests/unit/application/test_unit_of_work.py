@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from pragmatic_ddd.application.unit_of_work import UnitOfWork
-from pragmatic_ddd.errors import UnitOfWorkError
+from pragmatic_ddd.errors import AggregateNotFoundError, UnitOfWorkError
 from tests.unit.application.orders import Invoice, Order, Shop
 
 
@@ -55,6 +55,19 @@ def test_it_joins_no_transaction_whose_commit_it_would_not_see(shop: Shop) -> No
 
     assert shop.orders.find_by_id("o1") is None
     assert shop.published == []
+
+
+def test_an_aggregate_is_one_instance_whatever_class_it_is_asked_for_by(shop: Shop) -> None:
+    class RushOrder(Order):
+        pass
+
+    shop.orders.save(RushOrder(id="o1"))
+    shop.orders.save(Order(id="o2"))
+    with shop.work() as work:
+        assert work.get(RushOrder, "o1") is work.get(Order, "o1")
+        with pytest.raises(AggregateNotFoundError):
+            work.get(RushOrder, "o2")
+        assert work.get(Order, "o2").id == "o2"
 
 
 def test_a_registered_aggregate_may_bring_its_repository(shop: Shop) -> None:

@@ -1,5 +1,6 @@
 import copy
 import datetime as dt
+import enum
 import pickle
 from decimal import Decimal
 
@@ -52,6 +53,17 @@ def test_name_version_and_aliases_are_not_inherited() -> None:
     assert OrderSettled.event_version == 1
     assert OrderSettled.event_aliases == ()
     assert OrderRefunded.event_type == ""
+
+
+def test_a_version_of_an_enum_is_the_number_that_it_is() -> None:
+    class Schema(int, enum.Enum):
+        SECOND = 2
+
+    class OrderMoved(DomainEvent, name="shop.order.moved", version=Schema.SECOND):
+        pass
+
+    assert type(OrderMoved.event_version) is int
+    assert OrderMoved.event_version == 2
 
 
 @pytest.mark.parametrize("family", [DomainEvent, OrderEvent])

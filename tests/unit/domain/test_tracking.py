@@ -1,3 +1,4 @@
+import datetime as dt
 import enum
 from decimal import Decimal
 
@@ -73,6 +74,16 @@ def test_a_state_stays_when_the_object_changes_at_any_depth() -> None:
     assert state_of({"lines": [line]}) != before
     line.tags.clear()
     assert state_of({"lines": [line]}) == before
+
+
+def test_the_marks_of_an_entity_are_part_of_its_state() -> None:
+    line = a_line()
+    before = state_of(line)
+    line.mark_deleted()
+    deleted = state_of(line)
+    line.mark_modified(dt.datetime(2026, 11, 30, tzinfo=dt.UTC), by="Ada")
+
+    assert before != deleted != state_of(line)
 
 
 def test_two_that_know_each_other_have_a_state() -> None:

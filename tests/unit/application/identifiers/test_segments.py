@@ -9,7 +9,7 @@ import os
 import sys
 import threading
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
@@ -237,8 +237,22 @@ def test_without_a_thread_to_be_had_what_is_at_hand_is_handed_out() -> None:
     ids.start = no_thread
 
     assert _ids(ids, 2) == [1, 2]
-    with pytest.raises(RuntimeError, match="start new thread"):
+    with pytest.raises(IdAllocationError, match=r"no thread .*: can't start new thread"):
         ids.next_id()
+
+
+def test_a_thread_whose_start_was_interrupted_is_not_waited_for() -> None:
+    def interrupted(name: str, work: Callable[[], None]) -> threading.Thread:
+        raise KeyboardInterrupt
+
+    ids = SegmentIdGenerator(
+        allocator=WatchedAllocator(), sequence="test", patience=_NO_PATIENCE, start=interrupted
+    )
+    with pytest.raises(KeyboardInterrupt):
+        ids.next_id()
+    ids.start = at_once
+
+    assert ids.next_id() == 1
 
 
 @given(
@@ -347,6 +361,7 @@ def test_a_generator_that_nobody_needs_is_forgotten() -> None:
         ({"sequence": " "}, "sequence = ' ': say it"),
         ({"sequence": 7}, "sequence = 7: give a str"),
         ({"patience": 5}, "patience = 5: give a timedelta"),
+        ({"patience": -dt.timedelta.resolution}, "'patience' must be >= 0:00:00"),
         ({"allocator": WatchedAllocator}, "give an object made of it"),
         ({"allocator": object()}, "this has no allocate, would_wait_for_caller"),
     ],

@@ -440,6 +440,23 @@ def test_an_error_of_the_outbox_is_logged_once_and_the_mark_is_written_when_it_i
     assert [record.levelno for record in caplog.records] == [logging.ERROR]
 
 
+def test_not_even_an_exit_ends_the_thread_that_writes_results(
+    eager: EagerOutboxPublisher, store: WatchedStore
+) -> None:
+    times = iter([True])
+
+    def exit_once(_: str) -> None:
+        if next(times, False):
+            raise SystemExit(1)
+
+    store.before = exit_once
+
+    push(eager, a_message("m1"))
+
+    assert is_idle(eager)
+    assert status(store, "m1") is OutboxStatus.SENT
+
+
 def test_it_waits_longer_after_each_error_in_a_row_and_starts_anew_after_a_success(
     eager: EagerOutboxPublisher,
     store: WatchedStore,

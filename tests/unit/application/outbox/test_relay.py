@@ -2,6 +2,7 @@ import datetime as dt
 import logging
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -387,6 +388,44 @@ def test_the_thread_survives_errors_of_the_outbox_with_growing_pauses(
     errors = [record for record in caplog.records if record.levelno == logging.ERROR]
     assert len(errors) == 1, "the same outage is not logged again and again"
     assert "the connection was lost" in errors[0].getMessage()
+
+
+def exits_once(name: str) -> Callable[[str], None]:
+    """Let the next call of a method end the process, as sys.exit() somewhere below it would."""
+    times = iter([True])
+
+    def before(called: str) -> None:
+        if called == name and next(times, False):
+            raise SystemExit(1)
+
+    return before
+
+
+def test_what_would_end_the_thread_in_silence_is_an_error_as_any_other(
+    relay: OutboxRelay,
+    store: WatchedStore,
+    metrics: CountingMetrics,
+    pauses_of: Callable[..., list[dt.timedelta]],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    store.store([a_message("m1")])
+    store.before = exits_once("claim_pending")
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(pauses_of, relay, rounds=2).result()
+
+    assert status(store, "m1") is OutboxStatus.SENT
+    assert metrics.count("relay_failed") == 1
+    assert [record.levelno for record in caplog.records].count(logging.ERROR) == 1
+
+
+def test_a_signal_handler_that_exits_ends_a_relay_in_the_main_thread(
+    relay: OutboxRelay, store: WatchedStore
+) -> None:
+    store.before = exits_once("claim_pending")
+
+    with pytest.raises(SystemExit):
+        relay.run()
 
 
 def test_a_relay_that_polls_often_is_back_soon_after_its_outbox(

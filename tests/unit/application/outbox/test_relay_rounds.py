@@ -282,3 +282,30 @@ def test_an_outage_that_begins_while_a_batch_is_claimed_stops_it(
         assert (done.sent, done.failed) == (0, 0)
     assert publisher.tried == []
     assert store.unclaimed([1, 2, 3, 4]) == {1, 2, 3, 4}
+
+
+@pytest.mark.parametrize("has_begun", [True, False])
+def test_ctrl_c_while_a_claim_ahead_begins_gives_back_that_and_the_batch_in_hand(
+    store: SettlingStore, publisher: ScriptedPublisher, *, has_begun: bool
+) -> None:
+    store_unique(store)
+    relay = OutboxRelay(store=store, publisher=publisher, config=_CONFIG)
+    threads: list[threading.Thread] = []
+
+    def interrupted(name: str, work: Callable[[], None]) -> threading.Thread:
+        threads.append(threading.Thread(target=work, name=name))
+        if has_begun:
+            threads[0].start()
+            threads[0].join()
+        raise KeyboardInterrupt
+
+    relay._rounds._ahead.start = interrupted
+
+    with pytest.raises(KeyboardInterrupt):
+        relay.run()
+    if not has_begun:
+        threads[0].start()
+        threads[0].join()
+
+    assert publisher.tried == []
+    assert store.unclaimed([1, 2, 3, 4]) == {1, 2, 3, 4}

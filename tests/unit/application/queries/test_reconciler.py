@@ -106,6 +106,21 @@ def test_a_view_that_has_seen_a_still_later_change_is_repaired() -> None:
     assert shop.reconciler().reconcile("o1") is ReconcileOutcome.REPAIRED
 
 
+@pytest.mark.parametrize(("seen", "now"), [(2, None), (None, None), (5, 4)])
+def test_an_aggregate_that_is_deleted_or_changed_in_between_is_no_failure(
+    seen: int | None, now: int | None
+) -> None:
+    shop = Shop({"o1": 3}, _versions(seen))
+
+    def change(_: int | None) -> int | None:
+        shop.orders = _versions(now)
+        return now
+
+    shop.repaired_as = change
+
+    assert shop.reconciler().reconcile("o1") is ReconcileOutcome.REPAIRED
+
+
 def test_a_change_between_the_two_looks_makes_no_view_look_ahead() -> None:
     shop = Shop({"o1": 2}, {"o1": 2})
 

@@ -1,0 +1,36 @@
+"""The list of orders, in a table of its own."""
+
+import attrs
+import sqlalchemy as sa
+from sqlalchemy import orm
+
+from examples.order_service.application.order_list import OrderSummary, summary_of
+from examples.order_service.domain import Order
+from examples.order_service.infrastructure.order_repository import SqlAlchemyOrderRepository
+from examples.order_service.infrastructure.tables import order_list
+from pragmatic_ddd.ports import PageRequest, PageResult
+from pragmatic_ddd_sqlalchemy import Keyset, OrderedQuery, SqlAlchemyProjectionMaterializer
+
+_NEWEST_FIRST = Keyset([order_list.c.order_id.desc()])
+_COLUMNS = [order_list.c[field] for field in attrs.fields_dict(OrderSummary)]
+
+
+@attrs.frozen
+class SqlAlchemyOrderList:
+    engine: sa.Engine
+
+    def page(self, criteria: str, request: PageRequest) -> PageResult[OrderSummary]:
+        orders = sa.select(*_COLUMNS).where(order_list.c.customer_id == criteria)
+        query = OrderedQuery(orders, _NEWEST_FIRST, lambda row: OrderSummary(**row._asdict()))
+        with orm.Session(self.engine) as session:
+            return query.page(session, request)
+
+    def resynchronize(self, aggregate_id: object) -> None:
+        """Write the row from the order itself, so that what comes twice or late does no harm."""
+        with orm.Session(self.engine) as session, session.begin():
+            order = SqlAlchemyOrderRepository(Order, session).find_by_id(aggregate_id)
+            rows = SqlAlchemyProjectionMaterializer(OrderSummary, order_list, session)
+            if order is None:
+                rows.remove(aggregate_id)
+            else:
+                rows.materialize(summary_of(order), version=order.version)
