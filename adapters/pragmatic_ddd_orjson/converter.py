@@ -118,10 +118,11 @@ class ValueCodecs(Converter):
 
     def _made(self, annotation: Annotation) -> Hooks:
         made: list[Hooks] = []
-        self._hooks[annotation] = _later(made)  # for a type inside itself, such as a tree's node
         try:
+            # For a type inside itself, such as a tree's node.
+            self._hooks[annotation] = _later(made)
             made.append(self._make(meant(annotation)))
-        except UnfitError:
+        except BaseException:  # an interrupt, too: the next one who asks must not find an empty one
             self._hooks = dict(self._given)  # the others may need the one that failed
             raise
         self._hooks[annotation] = made[0]

@@ -39,7 +39,7 @@ class Keyset:
             view, or in a query that groups. Rows of a join may have a primary key in common.
 
     Raises:
-        TypeError: One is no column.
+        TypeError: One is no column, or one of floats.
         ValueError: One may be NULL, and does not say where NULLs stand; or two rows might have
             the same.
     """
@@ -70,6 +70,15 @@ class Keyset:
     def columns(self) -> list[sa.Label[Any]]:
         """Return what to select beside a row to know its position."""
         return [key.column.label(f"_key_{number}") for number, key in enumerate(self.keys)]
+
+    def check_exact(self, dialect: sa.Dialect) -> None:
+        """Refuse keys that a database gives back rounded.
+
+        Raises:
+            TypeError: One is a ``Numeric`` on SQLite.
+        """
+        for key in self.keys:
+            key.check_exact(dialect)
 
     def position(self, values: Sequence[ScrollValue]) -> ScrollPosition:
         """Return the position behind the row that has these keys.

@@ -97,6 +97,7 @@ class OrderedQuery(Generic[RowT]):
         Raises:
             OutboxStoreError: The database failed.
             ScrollPositionError: The position is one of another order; nothing was asked.
+            TypeError: A sort key is a ``Numeric`` on SQLite, where it is a float.
             ValueError: Two rows have the same sort keys, or one is NULL that should not.
         """
         check_count("limit", limit)
@@ -104,6 +105,7 @@ class OrderedQuery(Generic[RowT]):
         if after is not None:
             statement = statement.where(self.order.behind(after))
         with translated(), lost_races_told():
+            self.order.check_exact(_dialect(session, statement))
             rows, keys = self._rows(session, statement, limit)
         rows = rows[:limit]
         return ScrollResult(
@@ -138,3 +140,9 @@ class OrderedQuery(Generic[RowT]):
     def _count(self) -> sa.Select[Any]:
         rows = self.statement.order_by(None).subquery()
         return sa.select(sa.func.count()).select_from(rows)
+
+
+def _dialect(session: Session | sa.Connection, statement: sa.Select[Any]) -> sa.Dialect:
+    if isinstance(session, sa.Connection):
+        return session.dialect
+    return session.get_bind(clause=statement).dialect

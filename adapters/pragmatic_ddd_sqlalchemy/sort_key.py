@@ -14,6 +14,10 @@ Condition = sa.ColumnElement[bool]
 
 _NULLS = {operators.nulls_first_op: True, operators.nulls_last_op: False}
 _DIRECTIONS = {operators.desc_op: True, operators.asc_op: False}
+_ROUNDED = (
+    "keys: {} is {}, which come back rounded, so that rows would be missed or met twice: sort by "
+    "whole numbers, or by an ExactDecimalType"
+)
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -35,7 +39,7 @@ class SortKey:
         """Read what ``order_by`` would take, such as ``column.desc().nulls_last()``.
 
         Raises:
-            TypeError: It is no column.
+            TypeError: It is no column, or one of floats, which come back rounded.
             ValueError: It may be NULL, and does not say where NULLs stand.
         """
         # Any: what was given is checked below; an attribute that is mapped has its column inside.
@@ -46,6 +50,8 @@ class SortKey:
             nulls_first = _NULLS.get(element.modifier, nulls_first)
             element = element.element
         check_type("keys", element, sa.ColumnElement)
+        if isinstance(element.type, sa.Float):
+            raise TypeError(_ROUNDED.format(element, "of floats"))
         if nulls_first is None and not (isinstance(element, sa.Column) and not element.nullable):
             raise ValueError(
                 f"keys: {element} may be NULL: say .nulls_first() or .nulls_last(), or sort by a "
@@ -60,6 +66,16 @@ class SortKey:
         nulls = {None: "", True: " nulls first", False: " nulls last"}[self.nulls_first]
         direction = "desc" if self.is_descending else "asc"
         return f"{compiled} {sorted(compiled.params.items())} {direction}{nulls}"
+
+    def check_exact(self, dialect: sa.Dialect) -> None:
+        """Refuse what a database gives back rounded, but compares as it is.
+
+        Raises:
+            TypeError: It is a ``Numeric`` on SQLite, which has only floats for them.
+        """
+        kind = self.column.type.dialect_impl(dialect)
+        if dialect.name == "sqlite" and isinstance(kind, sa.Numeric):
+            raise TypeError(_ROUNDED.format(self.column, "of floats on SQLite"))
 
     def order_by(self) -> Iterator[sa.ColumnElement[Any]]:
         """Yield what ``order_by`` takes on every database.

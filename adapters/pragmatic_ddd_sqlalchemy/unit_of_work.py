@@ -46,6 +46,7 @@ class SqlAlchemyUnitOfWork:
 
     session: Session
     _registered: RegisteredWork = attrs.field(factory=RegisteredWork, init=False)
+    _is_ending: bool = attrs.field(default=False, init=False)
     _has_ended: bool = attrs.field(default=False, init=False)
     _left_behind: object = attrs.field(default=None, init=False, repr=False)
 
@@ -82,7 +83,7 @@ class SqlAlchemyUnitOfWork:
         repository: IRepository[AggregateT] | None = None,
         logic: Callable[[AggregateT], object] | None = None,
     ) -> None:
-        self._check_open()
+        self._check_not_ending()
         registration = Registration(
             aggregate=aggregate, rule=rule, repository=repository, logic=logic
         )
@@ -95,9 +96,10 @@ class SqlAlchemyUnitOfWork:
         """Run logic and rules, and roll back.
 
         What the session has loaded is itself changed, so that it can load what it has not loaded
-        yet, and undone by the rollback. What is new would keep its changes: a copy takes them.
+        yet, and undone by the rollback, but for attributes that are not mapped. What is new would
+        keep its changes: a copy takes them.
         """
-        self._check_open()
+        self._begin_to_end()
         copies: dict[int, Any] = {}  # one for all: an aggregate that is registered twice is one
         try:
             return self._registered.try_run(
@@ -110,7 +112,7 @@ class SqlAlchemyUnitOfWork:
             self.rollback()
 
     def commit(self) -> None:
-        self._check_open()
+        self._begin_to_end()
         work = cast("OutboxSession", self.session).outbox_work
         work.hold()
         try:
@@ -151,7 +153,10 @@ class SqlAlchemyUnitOfWork:
 
     def _save_registered(self) -> None:
         self._registered.run()
+        self._check_open()  # logic might have rolled back
         for aggregate, repository in self._registered.to_save():
+            if self._is_removed(aggregate):
+                continue  # to save it would be to keep it
             if repository is not None:
                 repository.save(aggregate)
             else:
@@ -164,6 +169,20 @@ class SqlAlchemyUnitOfWork:
         stack = cast("OutboxSession", self.session).outbox_work.stack
         is_new = stack is not None and stack.has_inserted(state)
         return state.persistent and not is_new and aggregate in self.session
+
+    def _is_removed(self, aggregate: AggregateRoot) -> bool:
+        return attributes.instance_state(aggregate).deleted or aggregate in self.session.deleted
+
+    def _begin_to_end(self) -> None:
+        self._check_not_ending()
+        self._is_ending = True
+
+    def _check_not_ending(self) -> None:
+        self._check_open()
+        if self._is_ending:
+            raise UnitOfWorkError(
+                "this unit of work is ending: its logic and rules can neither register nor commit"
+            )
 
     def _check_open(self) -> None:
         if self._has_ended:

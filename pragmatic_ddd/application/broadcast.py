@@ -90,6 +90,7 @@ class BroadcastSubscriber(Generic[EventT]):
             text = json.dumps(
                 dict(content), allow_nan=False, ensure_ascii=False, separators=(",", ":")
             )
+            _refuse_what_json_rewrites(content)
             return text.encode()
         except (TypeError, ValueError) as error:
             raise BroadcastEnvelopeError(self.message_type, event.event_id, str(error)) from error
@@ -99,3 +100,21 @@ class BroadcastSubscriber(Generic[EventT]):
         if event.operation_code is not None:
             headers[OPERATION_CODE] = event.operation_code
         return headers
+
+
+def _refuse_what_json_rewrites(content: object) -> None:
+    """Refuse floats, whose digits are an accident, and keys of which JSON would make text.
+
+    Raises:
+        TypeError: There is one.
+    """
+    if isinstance(content, float):
+        raise TypeError(f"{content!r} is a float: write text, in the form that was agreed upon")
+    if isinstance(content, Mapping):
+        for key, value in content.items():
+            if not isinstance(key, str):
+                raise TypeError(f"the key {key!r} is no text")
+            _refuse_what_json_rewrites(value)
+    elif isinstance(content, list | tuple):
+        for item in content:
+            _refuse_what_json_rewrites(item)

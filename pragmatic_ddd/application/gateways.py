@@ -90,7 +90,7 @@ class ExternalCall(Generic[RequestT, SentT, ReceivedT, AnswerT]):
         """
         sent = self._converted("request", lambda: self.convert(request))
         received = self.ask(lambda: self.call(sent), unanswered=unanswered)
-        return self.understand(received)
+        return self.understand(received, unanswered=unanswered)
 
     def ask(self, question: Callable[[], ValueT], *, unanswered: type[AclError]) -> ValueT:
         """Call a function that calls the other system, and translate how it fails.
@@ -109,13 +109,17 @@ class ExternalCall(Generic[RequestT, SentT, ReceivedT, AnswerT]):
         except self.no_answer as error:
             raise self._error(unanswered, error) from error
 
-    def understand(self, received: ReceivedT) -> AnswerT:
+    def understand(self, received: ReceivedT, *, unanswered: type[AclError]) -> AnswerT:
         """Convert an answer back.
 
         Raises:
             AclConversionError: It cannot be understood.
+            AclError: Of the given class: it broke off while it was read.
         """
-        return self._converted("answer", lambda: self.convert_back(received))
+        try:
+            return self._converted("answer", lambda: self.convert_back(received))
+        except (*self.not_sent, *self.no_answer) as error:  # sent it was, whatever the error says
+            raise self._error(unanswered, error) from error
 
     def _converted(self, what: str, conversion: Callable[[], ValueT]) -> ValueT:
         try:
@@ -203,7 +207,7 @@ class IdempotentWriteGateway(Generic[RequestT, SentT, ReceivedT, AnswerT]):
         if find is not None:
             found = self.external.ask(lambda: find(request), unanswered=AclCommunicationError)
             if found is not None:
-                return self.external.understand(found)
+                return self.external.understand(found, unanswered=AclCommunicationError)
         return self.external.make(request, unanswered=AclCommunicationError)
 
 

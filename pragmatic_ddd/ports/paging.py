@@ -12,6 +12,8 @@ import attrs
 RowT = TypeVar("RowT")
 OtherT = TypeVar("OtherT")
 
+_LARGEST_COUNT = 2**63 - 1  # of rows, in LIMIT and OFFSET
+
 
 def _count(_: object, attribute: "attrs.Attribute[int]", value: object) -> None:
     if not isinstance(value, int) or isinstance(value, bool):
@@ -31,12 +33,19 @@ class PageRequest:
 
     Raises:
         TypeError: A number is no whole number.
-        ValueError: It is below 1.
+        ValueError: It is below 1; or the page lies behind what databases can count.
     """
 
     number: int = attrs.field(default=1, validator=_count)
     size: int = attrs.field(default=20, validator=_count)
     with_total: bool = True
+
+    def __attrs_post_init__(self) -> None:
+        if self.offset + self.size >= _LARGEST_COUNT:
+            raise ValueError(
+                f"number = {self.number!r}: with size = {self.size!r} it is behind the row "
+                f"{_LARGEST_COUNT}, further than databases count"
+            )
 
     @property
     def offset(self) -> int:

@@ -285,6 +285,31 @@ class UnitOfWorkRegistering:
             with pytest.raises(UnitOfWorkError):
                 work.try_commit()
 
+    @pytest.mark.parametrize("ending", ["commit", "try_commit"])
+    @pytest.mark.parametrize("nested", ["commit", "try_commit", "register"])
+    def test_logic_that_ends_the_unit_of_work_or_registers_more_is_refused(
+        self,
+        units_of_work: UnitsOfWork,
+        stored_messages: StoredMessages,
+        ending: str,
+        nested: str,
+    ) -> None:
+        self._open_account(units_of_work, "a1")
+        with units_of_work() as work:
+            arguments = [self._new_account("a2")] if nested == "register" else []
+
+            def go_on(account: Account) -> None:
+                if account.balance == 0:
+                    account.deposit(4)
+                    getattr(work, nested)(*arguments)
+
+            work.register(work.get(self.account_type, "a1"), logic=go_on)
+            with pytest.raises(UnitOfWorkError):
+                getattr(work, ending)()
+
+        assert self._balance(units_of_work, "a1") == 0
+        assert len(stored_messages()) == 1
+
     def test_what_cannot_be_registered_is_refused_and_the_work_goes_on(
         self, units_of_work: UnitsOfWork, stored_messages: StoredMessages
     ) -> None:

@@ -33,7 +33,8 @@ class EnumValueType(sa.types.TypeDecorator[EnumT]):
     Raises:
         TypeError: It is no enum, or a flag, whose combinations have no member; or the values
             are neither all text nor all integers.
-        ValueError: It has no members, or a value does not fit.
+        ValueError: It has no members, a value does not fit, or two differ in no more than spaces at
+            their ends, which MySQL and MariaDB do not see.
     """
 
     impl = sa.String
@@ -84,4 +85,14 @@ def _has_numbers(kind: type[enum.Enum], length: int) -> bool:
         unfit, room = [value for value in values if len(value) > length], f"length = {length}"
     if unfit:
         raise ValueError(f"kind = {kind!r}: {unfit[0]!r} does not fit into {room}")
+    if kinds == {str}:
+        _check_told_apart(kind, values)
     return kinds == {int}
+
+
+def _check_told_apart(kind: type[enum.Enum], values: list[str]) -> None:
+    seen: dict[str, str] = {}
+    for value in values:
+        other = seen.setdefault(value.rstrip(" "), value)
+        if other != value:
+            raise ValueError(f"kind = {kind!r}: to MySQL and MariaDB {other!r} equals {value!r}")

@@ -26,7 +26,8 @@ class _Comparator(sa.types.TypeDecorator.Comparator[Decimal], sa.Numeric.Compara
     """Refuses what has another scale than the column, and on SQLite would be wrong by far."""
 
     def operate(self, op: operators.OperatorType, *other: Any, **kwargs: Any) -> Any:  # noqa: ANN401  # as SQLAlchemy has it
-        if op in _SCALED_ANEW and not all(op is operators.mul and _is_whole(e) for e in other):
+        elements = [_element(one) for one in other]
+        if op in _SCALED_ANEW and not all(op is operators.mul and _is_whole(e) for e in elements):
             raise ColumnValueError(
                 "exact decimals",
                 f"{op.__name__} in SQL has another scale: only whole numbers multiply; "
@@ -34,7 +35,7 @@ class _Comparator(sa.types.TypeDecorator.Comparator[Decimal], sa.Numeric.Compara
             )
         if op not in _SCALED_ANEW:
             scale = cast("ExactDecimalType", self.type).scale  # no other type has this comparator
-            for each in other:
+            for each in elements:
                 _refuse_other_scale(op, each, scale)
         return super().operate(op, *other, **kwargs)
 
@@ -139,6 +140,12 @@ class ExactDecimalType(sa.types.TypeDecorator[Decimal]):
 
     def _refusal(self, reason: str) -> ColumnValueError:
         return ColumnValueError(f"decimals ({self.precision}, {self.scale})", reason)
+
+
+def _element(other: object) -> object:
+    """Return what stands for an attribute of a mapped class in SQL, or what was given."""
+    is_attribute = isinstance(other, sa.SQLColumnExpression)
+    return getattr(other, "expression", other) if is_attribute else other
 
 
 def _is_whole(factor: object) -> bool:

@@ -36,7 +36,8 @@ class ValueObjectType(sa.types.TypeDecorator[T]):
     """Holds values that never change, such as frozen attrs classes, or tuples of them.
 
     An attribute is saved when another value is assigned to it. A change inside a value would be
-    seen by nobody and lost, so types that can be changed in place, such as lists, are refused.
+    seen by nobody and lost, so types that can be changed in place, such as lists, are refused;
+    what stands in the fields of a frozen class is not looked into.
     ``None`` is NULL. Parts are found by ``column["currency"].as_string() == "EUR"``.
 
     Args:

@@ -1,5 +1,6 @@
 """Binding: from settings under a prefix to a config class, with every problem named at once."""
 
+import contextlib
 import difflib
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, TypeVar, cast, get_type_hints
@@ -74,7 +75,7 @@ class _Reading:
                 return kind(**values)
             return _changed(default, values)
         except (TypeError, ValueError) as error:
-            self.problems.append(f"{prefix}: {_rule(error)}")
+            self.problems.append(f"{prefix}{_refusal(error, fields, values)}")
             return None
 
     def _value(
@@ -93,8 +94,7 @@ class _Reading:
             return _UNSET
         try:
             value = read(setting)
-            if field.validator is not None:
-                field.validator(None, field, value)
+            _validate(field, value)
         except ValueError as error:
             where = origin_of(self.source, key)
             if field.repr is False:
@@ -163,6 +163,23 @@ def _changed(config: object, values: Mapping[str, object]) -> object:
 def _config_type(kind: object) -> type[attrs.AttrsInstance] | None:
     inner = without_none(kind)
     return inner if isinstance(inner, type) and attrs.has(inner) else None
+
+
+def _validate(field: "attrs.Attribute[Any]", value: object) -> None:
+    if field.validator is not None:
+        # One that compares with other fields is asked again when they are all there.
+        with contextlib.suppress(AttributeError):
+            field.validator(None, field, value)
+
+
+def _refusal(error: Exception, fields: Mapping[str, "_Field"], values: Mapping[str, object]) -> str:
+    rule = _rule(error)
+    secrets = (
+        str(values.get(_argument(field), "")) for field, _ in fields.values() if field.repr is False
+    )
+    if any(secret and secret in rule for secret in secrets):
+        return " is refused; why is not shown, for it names a secret"
+    return f": {rule}"
 
 
 def _reader(kind: object, key: str) -> Reader:

@@ -122,11 +122,11 @@ class SegmentIdGenerator:
 
     def _take(self) -> int:
         ids = self._at_hand[0]
+        self._left -= 1  # first: who is interrupted after it leaves more than is known, not less
         if len(ids) > 1:
             self._at_hand[0] = ids[1:]
         else:
             self._at_hand.popleft()
-        self._left -= 1
         return ids[0]
 
     def _await(self, count: int) -> None:
@@ -157,9 +157,10 @@ class SegmentIdGenerator:
             self._begin_fetch(self.segment_size)
 
     def _begin_fetch(self, count: int) -> _Fetch:
-        fetch = self._fetch = _Fetch()
+        fetch = _Fetch()
         size = max(self.segment_size, count)
         try:
+            self._fetch = fetch
             self.start(f"ids of {self.sequence}", lambda: self._run(fetch, size))
         except RuntimeError as error:  # no more threads to be had
             failure = IdAllocationError(self.sequence, f"no thread to reserve them on: {error}")

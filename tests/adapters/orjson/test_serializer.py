@@ -242,6 +242,23 @@ def test_threads_may_meet_a_class_at_the_same_time() -> None:
         assert payloads == [expected] * 4
 
 
+def test_who_is_interrupted_while_a_class_is_met_first_leaves_nothing_half_done(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupt(_: ValueCodecs, __: object) -> None:
+        raise KeyboardInterrupt
+
+    event = Kinds(aggregate_id="1", chain=Chain(Chain()))
+    expected = OrjsonEventSerializer(EventTypeRegistry()).serialize(event)
+    serializer = OrjsonEventSerializer(EventTypeRegistry())
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(ValueCodecs, "_make", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            serializer.serialize(event)
+
+    assert serializer.serialize(event) == expected
+
+
 def test_an_event_of_a_module_with_postponed_annotations_comes_back() -> None:
     serializer = OrjsonEventSerializer(EventTypeRegistry(postponed.OrderPlaced))
     line = postponed.Line("book", postponed.Money(Decimal("1.10")))

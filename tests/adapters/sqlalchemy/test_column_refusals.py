@@ -277,6 +277,41 @@ def test_what_would_have_another_scale_is_not_computed_in_sql(name: str) -> None
         _FACTORS[name]()
 
 
+class _Base(orm.DeclarativeBase):
+    pass
+
+
+class _Product(_Base):
+    __tablename__ = "product"
+    id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
+    price: orm.Mapped[Decimal] = orm.mapped_column(_CENTS)
+    cost: orm.Mapped[Decimal] = orm.mapped_column(ExactDecimalType(9, 2))
+    rate: orm.Mapped[Decimal] = orm.mapped_column(ExactDecimalType(9, 3))
+
+
+_OF_ANOTHER_SCALE: dict[str, Callable[[], object]] = {
+    "more than a whole number": lambda: _PRICE + sa.Column("pieces", sa.Integer),
+    "less than an attribute": lambda: _Product.price < _Product.id,
+    "a plain numeric column": lambda: _PRICE - sa.Column("rate", sa.Numeric(5, 2)),
+    "a literal": lambda: _PRICE + sa.literal(5),
+    "another scale": lambda: _Product.price - _Product.rate,
+    "between": lambda: _PRICE.between(1, sa.Column("most", sa.BigInteger)),
+}
+
+
+@pytest.mark.parametrize("name", _OF_ANOTHER_SCALE)
+def test_numbers_of_another_scale_are_neither_added_nor_compared_in_sql(name: str) -> None:
+    with pytest.raises(ColumnValueError, match=r"in SQL with .*, which is "):
+        _OF_ANOTHER_SCALE[name]()
+
+
+def test_numbers_of_the_same_scale_are_added_and_compared_in_sql() -> None:
+    margin = _Product.price - _Product.cost + sa.func.sum(_Product.cost * _Product.id) + 1
+    alike = margin > _Product.cost, _Product.price == sa.bindparam("price"), _PRICE.is_(None)
+
+    assert [one.type.python_type for one in alike] == [bool, bool, bool]
+
+
 @pytest.mark.parametrize("other", [ExactDecimalType(9, 4), sa.Numeric(5, 2), sa.Integer()])
 def test_what_has_another_scale_is_neither_compared_nor_added_in_sql(
     other: "sa.types.TypeEngine[Any]",
@@ -315,6 +350,7 @@ class _Everything(enum.Flag):
         (lambda: EnumValueType(_AN_ENUM("Bools", {"A": True})), "all text, or all integers"),
         (lambda: EnumValueType(_AN_ENUM("Long", {"A": "a" * 51})), "fit into length = 50"),
         (lambda: EnumValueType(_AN_ENUM("Large", {"A": 2**31})), "does not fit into 32 bits"),
+        (lambda: EnumValueType(_AN_ENUM("Alike", {"A": "a", "B": "a "})), "'a' equals 'a '"),
         (lambda: EnumValueType(Status, length=0), "length = 0: at least 1"),
         (lambda: ExactDecimalType(0, 0), "precision = 0: at least 1"),
         (lambda: ExactDecimalType(66, 0), "precision = 66: at most 65"),

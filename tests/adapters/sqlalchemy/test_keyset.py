@@ -1,6 +1,7 @@
 """Orders in which no two rows are equal, and positions in them."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -181,3 +182,9 @@ def test_a_position_with_other_values_is_refused() -> None:
 def test_a_null_that_should_not_be_there_is_refused() -> None:
     with pytest.raises(ValueError, match=r"^orders.shop is NULL, as in an outer join"):
         Keyset([_o.shop, _o.id]).position([None, 1])
+
+
+@pytest.mark.parametrize("kind", [sa.Float(), sa.Double(asdecimal=True)])
+def test_floats_are_refused_also_where_they_are_read_as_decimals(kind: sa.Float[Any]) -> None:
+    with pytest.raises(TypeError, match=r"^keys: weight is of floats, which come back rounded"):
+        Keyset([sa.column("weight", kind).nulls_last(), _o.id])

@@ -273,6 +273,30 @@ def test_rows_that_the_order_does_not_tell_apart_are_an_error(parcels: sa.Engine
             by_id(twice).page(connection, PageRequest(size=1))
 
 
+def test_behind_the_furthest_page_that_may_be_asked_for_is_nothing(parcels: sa.Engine) -> None:
+    put(parcels, 1)
+    size = 2**61
+    with parcels.connect() as connection:
+        page = by_id().page(connection, PageRequest(number=3, size=size))
+        assert (page.rows, page.total) == ((), 1)
+        assert by_id().page(connection, PageRequest(size=2**63 - 2)).rows == (1,)
+
+
+def test_decimals_are_scrolled_through_where_the_database_has_them(parcels: sa.Engine) -> None:
+    put(parcels, 1, 2, shelf=10)
+    share = (sa.cast(_p.shelf, sa.Numeric(12, 6)) / 3).desc().nulls_last()
+    query = OrderedQuery(sa.select(_p.id), Keyset([share, _p.id]), lambda row: row.id)
+    with parcels.connect() as connection, orm.Session(connection) as session:
+        if parcels.dialect.name == "sqlite":
+            for asked in (connection, session):
+                with pytest.raises(TypeError, match=r"of floats on SQLite, which come back"):
+                    query.scroll(asked, limit=1)
+            assert query.page(connection, PageRequest()).rows == (1, 2)
+        else:
+            first = query.scroll(session, limit=1)
+            assert query.scroll(session, after=first.position, limit=1).rows == (2,)
+
+
 def test_a_null_of_an_outer_join_is_an_error(parcels: sa.Engine) -> None:
     put(parcels, 1)
     other = _parcel.alias("other")

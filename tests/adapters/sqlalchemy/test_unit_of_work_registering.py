@@ -11,7 +11,14 @@ from pragmatic_ddd.errors import BrokenRuleAggregateError, OutboxStoreError, Uni
 from pragmatic_ddd_sqlalchemy import Repository
 from pragmatic_ddd_sqlalchemy.unit_of_work import SqlAlchemyUnitOfWork, SqlAlchemyUnitsOfWork
 from tests.adapters.sqlalchemy.databases import any_shop
-from tests.adapters.sqlalchemy.models import Counter, Line, Order, line_table, order_table
+from tests.adapters.sqlalchemy.models import (
+    Counter,
+    Line,
+    Order,
+    OrderDeleted,
+    line_table,
+    order_table,
+)
 from tests.adapters.sqlalchemy.shop import Shop
 
 __all__ = ["any_shop"]
@@ -232,6 +239,58 @@ def test_an_error_of_the_database_in_a_rule_is_translated_and_ends_the_dry_run(
         with pytest.raises(UnitOfWorkError):
             work.commit()
     assert any_shop.orders() == {"o1": (False, 1)}
+
+
+@pytest.mark.parametrize("by", ["session", "repository"])
+@pytest.mark.parametrize("saved_by", ["session", "repository"])
+def test_what_logic_has_removed_stays_removed_and_its_event_is_stored(
+    any_shop: Shop, by: str, saved_by: str
+) -> None:
+    any_shop.place("o1")
+    with work_in(any_shop) as work:
+        orders = Repository(Order, work.session)
+
+        def remove(order: Order) -> None:
+            order.collect_event(OrderDeleted(aggregate_id=order.id))
+            if by == "session":
+                work.session.delete(order)
+            else:
+                orders.remove(order)
+
+        repository = orders if saved_by == "repository" else None
+        work.register(work.get(Order, "o1"), logic=remove, repository=repository)
+        work.commit()
+
+    assert any_shop.orders() == {}
+    assert any_shop.rows() == ["order.placed", "order.deleted"]
+
+
+def test_what_is_removed_before_it_is_registered_stays_removed(any_shop: Shop) -> None:
+    any_shop.place("o1")
+    with work_in(any_shop) as work:
+        order = work.get(Order, "o1")
+        work.session.delete(order)
+        work.register(order, logic=lambda one: one.say_paid())
+        work.commit()
+
+    assert any_shop.orders() == {}
+    assert any_shop.rows() == ["order.placed", "order.paid"]
+
+
+def test_logic_that_rolls_back_and_goes_on_is_refused(any_shop: Shop) -> None:
+    any_shop.place("o1")
+    with work_in(any_shop) as work:
+
+        def start_anew(order: Order) -> None:
+            work.rollback()
+            order.pay()
+
+        work.register(work.get(Order, "o1"), logic=start_anew)
+        with pytest.raises(UnitOfWorkError, match="has ended"):
+            work.commit()
+
+    assert any_shop.orders() == {"o1": (False, 1)}
+    assert any_shop.rows() == ["order.placed"]
 
 
 def test_what_is_not_mapped_is_refused(any_shop: Shop) -> None:

@@ -101,6 +101,8 @@ def test_it_can_be_registered_like_any_subscriber() -> None:
         (_NOON, "Object of type datetime is not JSON serializable"),
         (float("nan"), "Out of range float values are not JSON compliant"),
         ("\ud800", "surrogates not allowed"),
+        ([{"total": 12.5}], "12.5 is a float: write text"),
+        ({"lines": {1: "cup", "1": "pot"}}, "the key 1 is no text"),
     ],
 )
 def test_what_json_cannot_hold_is_refused_and_nothing_is_sent(value: object, reason: str) -> None:

@@ -476,6 +476,45 @@ def test_a_secret_is_not_shown() -> None:
     assert str(caught.value) == "a.secret is refused; its value is not shown"
 
 
+def test_a_secret_is_not_shown_by_a_check_of_the_whole_either() -> None:
+    @attrs.frozen(kw_only=True)
+    class Account:
+        user: str
+        secret: str = attrs.field(repr=False, default="")
+
+        def __attrs_post_init__(self) -> None:
+            if self.user == self.secret or not self.secret:
+                raise ValueError(f"{self.secret!r} is no secret")
+
+    def problems(**settings: str) -> tuple[str, ...]:
+        with pytest.raises(ConfigurationError) as caught:
+            bind(Account, MappingConfigurationSource({"a": settings}), prefix="a")
+        return caught.value.problems
+
+    assert problems(user="me", secret="me") == (
+        "a is refused; why is not shown, for it names a secret",
+    )
+    assert problems(user="me") == ("a: '' is no secret",)
+
+
+def test_a_validator_may_compare_with_other_fields() -> None:
+    @attrs.frozen(kw_only=True)
+    class Range:
+        low: int
+        high: int = attrs.field(default=5)
+
+        @high.validator
+        def _check_high(self, _: object, value: int) -> None:
+            if value < self.low:
+                raise ValueError(f"high = {value}: at least {self.low}, which is low")
+
+    config = bind(Range, MappingConfigurationSource({"r": {"low": 6, "high": 7}}), prefix="r")
+    assert config == Range(low=6, high=7)
+    with pytest.raises(ConfigurationError) as caught:
+        bind(Range, MappingConfigurationSource({"r": {"low": 8, "high": "7"}}), prefix="r")
+    assert caught.value.problems == ("r: high = 7: at least 8, which is low",)
+
+
 def test_a_problem_names_where_the_setting_stands(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -89,6 +89,20 @@ def test_request_and_answer_are_converted(
     assert list(billing.charged) == ["order-1"]
 
 
+@pytest.mark.parametrize("error", [TimeoutError("read"), ConnectionRefusedError("redirected")])
+def test_an_answer_that_breaks_off_while_it_is_read_is_no_answer(error: OSError) -> None:
+    call = external(Billing(), convert_back=raising(error))
+
+    with pytest.raises(AclCommunicationError):
+        QueryGateway(call).query(_CHARGE)
+    with pytest.raises(AclOutcomeUnknownError) as caught:
+        WriteGateway(call).write(_CHARGE)
+    assert caught.value.__cause__ is error
+    for find in (None, lambda _: {"receipt": "R1"}):
+        with pytest.raises(AclCommunicationError):
+            IdempotentWriteGateway(call, find=find).write(_CHARGE)
+
+
 @pytest.mark.parametrize(
     ("error", "said"),
     [

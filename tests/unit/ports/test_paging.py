@@ -30,3 +30,10 @@ def test_a_page_of_other_rows_is_the_same_page() -> None:
     page = PageResult(rows=(1, 2), number=3, size=2, has_next=True, total=9)
 
     assert page.map(str) == PageResult(rows=("1", "2"), number=3, size=2, has_next=True, total=9)
+
+
+def test_a_page_further_than_databases_count_is_refused() -> None:
+    assert PageRequest(number=1, size=2**63 - 2).size == 2**63 - 2
+    for number, size in ((1, 2**63 - 1), (10**18, 20)):
+        with pytest.raises(ValueError, match=rf"^number = {number}: with size = {size} it is"):
+            PageRequest(number=number, size=size)

@@ -1,18 +1,23 @@
 """Ids from segments: each once, none left out, and no wait that cannot end."""
 
+import contextlib
 import datetime as dt
 import gc
+import itertools
 import logging
 import os
+import sys
 import threading
-from collections.abc import Callable
+import types
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pragmatic_ddd.application.identifiers import SegmentIdGenerator
+from pragmatic_ddd.application.identifiers import SegmentIdGenerator, segments
 from pragmatic_ddd.errors import IdAllocationError, UnknownIdSequenceError
 from pragmatic_ddd.ports.identifiers import LARGEST_ID, IdSegment
 from tests.script import needs_fork
@@ -23,6 +28,9 @@ from tests.unit.application.identifiers.stand_ins import (
     at_once,
     no_thread,
 )
+
+if TYPE_CHECKING:
+    from _typeshed import TraceFunction
 
 _NO_PATIENCE = dt.timedelta()
 
@@ -75,6 +83,60 @@ def test_as_many_ids_are_reserved_as_a_unit_of_work_will_need() -> None:
     allocator.error = AWAY
     assert _ids(ids, 25) == list(range(1, 26))
     assert [each.size for each in allocator.segments] == [10, 15]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_after_an_interrupt_wherever_it_comes_ids_go_on_and_none_comes_twice(size: int) -> None:
+    for lines in itertools.count(1):
+        ids = SegmentIdGenerator(allocator=WatchedAllocator(), sequence="test", segment_size=size)
+        taken = [ids.next_id()]
+        with _interrupt_after(lines) as met:
+            taken += _ids(ids, size)
+        taken += _ids(ids, 3 * size)
+
+        assert len(set(taken)) == len(taken), met
+        if not met:
+            break
+    assert lines > 10
+
+
+def test_nobody_waits_for_a_thread_whose_start_was_interrupted() -> None:
+    def interrupted(name: str, work: object) -> threading.Thread:
+        raise KeyboardInterrupt(name, work)
+
+    ids = SegmentIdGenerator(allocator=WatchedAllocator(), sequence="test", start=interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        ids.next_id()
+
+    ids.start = at_once
+    assert ids.next_id() == 1
+
+
+@contextlib.contextmanager
+def _interrupt_after(lines: int) -> Iterator[list[int]]:
+    """Raise once so many lines of the generator's module have run, as a signal's handler does."""
+    met: list[int] = []
+    left = lines
+
+    def trace(frame: types.FrameType, event: str, _: object) -> "TraceFunction | None":
+        nonlocal left
+        if frame.f_code.co_filename != segments.__file__:
+            return None
+        if event == "line":
+            left -= 1
+            if left == 0:
+                met.append(frame.f_lineno)
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield met
+    except KeyboardInterrupt:
+        assert met
+    finally:
+        sys.settrace(before)
 
 
 def test_inside_a_transaction_that_it_would_wait_for_nobody_waits() -> None:
