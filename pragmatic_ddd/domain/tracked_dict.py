@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Generic, TypeVar
 
-from pragmatic_ddd.domain.tracking import Changes, LoadedItem, state_of
+from pragmatic_ddd.domain.tracking import Changes, LoadedItem, state_of_item
 
 KeyT = TypeVar("KeyT")
 ItemT = TypeVar("ItemT")
@@ -20,6 +20,9 @@ class TrackedDict(dict[KeyT, ItemT], Generic[KeyT, ItemT]):
 
     Args:
         loaded: What is stored. Of a new aggregate nothing is: start empty, then set items.
+
+    Raises:
+        TypeError: An item could be changed in place without being seen: it is of a plain class.
     """
 
     def __init__(self, loaded: Mapping[KeyT, ItemT] = MappingProxyType({})) -> None:
@@ -32,13 +35,18 @@ class TrackedDict(dict[KeyT, ItemT], Generic[KeyT, ItemT]):
         return {key: each.item for key, each in self._loaded.items()}
 
     def changes(self) -> Changes[KeyT, ItemT]:
-        """Return what became of it since it was loaded, by key; takes time for every item."""
+        """Return what became of it since it was loaded, by key; takes time for every item.
+
+        Raises:
+            TypeError: An item could be changed in place without being seen.
+        """
+        now = self._snapshot()
         return Changes(
-            added={key: item for key, item in self.items() if key not in self._loaded},
+            added={key: each.item for key, each in now.items() if key not in self._loaded},
             updated={
-                key: item
-                for key, item in self.items()
-                if key in self._loaded and state_of(item) != self._loaded[key].state
+                key: each.item
+                for key, each in now.items()
+                if key in self._loaded and each.state != self._loaded[key].state
             },
             removed={key: each.item for key, each in self._loaded.items() if key not in self},
         )
@@ -51,4 +59,4 @@ class TrackedDict(dict[KeyT, ItemT], Generic[KeyT, ItemT]):
         self._loaded = self._snapshot()
 
     def _snapshot(self) -> dict[KeyT, LoadedItem[ItemT]]:
-        return {key: LoadedItem(item, key, state_of(item)) for key, item in self.items()}
+        return {key: LoadedItem(item, key, state_of_item(item)) for key, item in self.items()}

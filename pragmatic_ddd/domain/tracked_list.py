@@ -4,7 +4,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable
 from typing import Generic, TypeVar
 
-from pragmatic_ddd.domain.tracking import Changes, ITrackable, LoadedItem, state_of
+from pragmatic_ddd.domain.tracking import Changes, ITrackable, LoadedItem, state_of_item
 
 ItemT = TypeVar("ItemT")
 
@@ -23,7 +23,8 @@ class TrackedList(list[ItemT], Generic[ItemT]):
         key: By what an item is known instead, such as ``lambda line: line.sku``; hashable.
 
     Raises:
-        TypeError: An item is neither ``ITrackable`` nor hashable, and there is no ``key``.
+        TypeError: An item is neither ``ITrackable`` nor hashable, and there is no ``key``; or it
+            could be changed in place without being seen: it is of a plain class.
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class TrackedList(list[ItemT], Generic[ItemT]):
         """Return what became of it since it was loaded, by position; takes time for every item.
 
         Raises:
-            TypeError: An item is neither ``ITrackable`` nor hashable, and there is no ``key``.
+            TypeError: As when it was made.
         """
         now = self._snapshot()
         origins = _origins(self._loaded, now)
@@ -68,7 +69,7 @@ class TrackedList(list[ItemT], Generic[ItemT]):
         self._loaded = self._snapshot()
 
     def _snapshot(self) -> tuple[LoadedItem[ItemT], ...]:
-        return tuple(LoadedItem(item, self._key_of(item), state_of(item)) for item in self)
+        return tuple(LoadedItem(item, self._key_of(item), state_of_item(item)) for item in self)
 
     def _key_of(self, item: ItemT) -> Hashable:
         key = self._key(item)

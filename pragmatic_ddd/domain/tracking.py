@@ -5,6 +5,8 @@ it is asked: so every operation of a list or a dict is tracked, and so are items
 changed in place.
 """
 
+import dataclasses
+import enum
 from collections.abc import Mapping
 from typing import Generic, Protocol, TypeVar, runtime_checkable
 
@@ -14,6 +16,8 @@ from pragmatic_ddd.domain.entity import MARKS, Entity
 
 KeyT = TypeVar("KeyT")
 ItemT = TypeVar("ItemT")
+
+_COLLECTIONS = (list, tuple, Mapping, set, frozenset)
 
 
 @runtime_checkable
@@ -64,11 +68,43 @@ class LoadedItem(Generic[ItemT]):
 def state_of(value: object) -> object:
     """Return the values of an object, apart from it: what changes in place shows in the next one.
 
-    Attrs classes, with the marks of entities, lists, tuples, dicts and sets are looked into, to
-    any depth; everything else is taken for immutable, and compared with ``==``. Values of two
-    types are never the same.
+    Attrs classes, with the marks of entities, dataclasses, lists, tuples, dicts and sets are
+    looked into, to any depth; everything else is taken for immutable, and compared with ``==``.
+    Values of two types are never the same.
     """
     return _state_of(value, frozenset())
+
+
+def state_of_item(item: object) -> object:
+    """Return the values of an item, as ``state_of``, if its changes in place can be seen there.
+
+    Raises:
+        TypeError: It can change, and cannot be looked into: it has an ``id``, no hash, or
+            attributes and no ``==`` of its own.
+    """
+    kind = type(item)
+    if not _is_looked_into(item) and not isinstance(item, (enum.Enum, type)):
+        has_hash = getattr(kind, "__hash__", None) is not None  # object's type says it always has
+        is_equal_to_itself_only = kind.__eq__ is object.__eq__ and hasattr(item, "__dict__")
+        if isinstance(item, ITrackable) or not has_hash or is_equal_to_itself_only:
+            raise TypeError(
+                f"{kind.__qualname__}: a change in place would not be seen; make it an entity, an "
+                f"attrs class or a dataclass, or a value with __eq__, __hash__ and no id"
+            )
+    return state_of(item)
+
+
+def _is_looked_into(value: object) -> bool:
+    return _field_names(type(value)) is not None or isinstance(value, _COLLECTIONS)
+
+
+def _field_names(kind: type) -> list[str] | None:
+    """Return the names of the fields of an attrs class or a dataclass."""
+    if attrs.has(kind):
+        return [field.name for field in attrs.fields(kind)]
+    if dataclasses.is_dataclass(kind):
+        return [field.name for field in dataclasses.fields(kind)]
+    return None
 
 
 def _state_of(value: object, outer: frozenset[int]) -> object:
@@ -76,8 +112,8 @@ def _state_of(value: object, outer: frozenset[int]) -> object:
     if id(value) in outer:  # a child that knows its parent
         return kind, None
     within = outer | {id(value)}
-    if attrs.has(kind):
-        names = [field.name for field in attrs.fields(kind)]
+    names = _field_names(kind)
+    if names is not None:
         if isinstance(value, Entity):  # its marks are no fields, and stored all the same
             names += MARKS
         return kind, [_state_of(getattr(value, name, None), within) for name in names]

@@ -1,12 +1,15 @@
+import dataclasses
 import datetime as dt
 import enum
+import uuid
+from collections import deque
 from decimal import Decimal
 
 import attrs
 import pytest
 
-from pragmatic_ddd.domain import Changes, Entity, ITrackable
-from pragmatic_ddd.domain.tracking import state_of
+from pragmatic_ddd.domain import Changes, Entity, ITrackable, TrackedDict, TrackedList
+from pragmatic_ddd.domain.tracking import state_of, state_of_item
 
 
 @attrs.frozen
@@ -28,6 +31,38 @@ class Line(Entity):
 
 class Color(enum.Enum):
     RED = 1
+
+
+@dataclasses.dataclass
+class DataLine:
+    id: int
+    tags: list[int]
+
+
+class Plain:
+    pass
+
+
+class PlainWithId:
+    __slots__ = ("id",)
+
+    def __init__(self) -> None:
+        self.id = 1
+
+
+class EqualPlain:
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, EqualPlain)
+
+    __hash__ = None  # type: ignore[assignment]  # as Python does it; ruff wants it said
+
+
+class ValuePlain:
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ValuePlain)
+
+    def __hash__(self) -> int:
+        return 1
 
 
 def a_line(number: int | None = 1, cents: int = 100) -> Line:
@@ -107,6 +142,44 @@ def test_a_field_that_was_never_set_counts_as_none() -> None:
     lazy.value = 1
 
     assert state_of(lazy) != before
+
+
+def test_a_dataclass_is_looked_into() -> None:
+    line = DataLine(1, [5])
+    before = state_of([line])
+
+    line.tags.append(6)
+
+    assert state_of([line]) != before
+    assert state_of_item(line) == state_of(DataLine(1, [5, 6]))
+
+
+@pytest.mark.parametrize("item", [Plain(), PlainWithId(), EqualPlain(), deque([1])])
+def test_an_item_whose_changes_would_not_be_seen_is_refused(item: object) -> None:
+    name = type(item).__name__
+
+    with pytest.raises(TypeError, match=f"^{name}: a change in place would not be seen; make it"):
+        state_of_item(item)
+    with pytest.raises(TypeError, match=f"^{name}: "):
+        TrackedDict({"a": item})
+    with pytest.raises(TypeError, match=f"^{name}: "):
+        TrackedList([item], key=id)
+
+
+def test_a_new_item_whose_changes_would_not_be_seen_is_refused_before_it_is_written() -> None:
+    items: TrackedDict[str, object] = TrackedDict()
+    items["a"] = Plain()
+
+    with pytest.raises(TypeError, match="a change in place would not be seen"):
+        items.changes()
+
+
+@pytest.mark.parametrize(
+    "item",
+    [None, 1, "a", Decimal(1), Color.RED, Color, uuid.UUID(int=1), ValuePlain(), Money(1), {}],
+)
+def test_values_are_items(item: object) -> None:
+    assert state_of_item(item) == state_of(item)
 
 
 def test_changes_are_true_when_there_are_any() -> None:
