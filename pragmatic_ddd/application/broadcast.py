@@ -59,7 +59,7 @@ class BroadcastSubscriber(Generic[EventT]):
         """Send the message.
 
         Raises:
-            BroadcastEnvelopeError: The payload holds what JSON cannot; nothing was sent.
+            BroadcastEnvelopeError: The payload or a header is not as described; nothing was sent.
             BroadcastSendError: No confirmation; the event must come again.
         """
         self.messenger.send(self.topic, self.envelope(event))
@@ -68,7 +68,7 @@ class BroadcastSubscriber(Generic[EventT]):
         """Return the message for an event; the same one each time.
 
         Raises:
-            BroadcastEnvelopeError: The payload holds what JSON cannot.
+            BroadcastEnvelopeError: The payload or a header is not as described.
         """
         return AggregateMessageEnvelope(
             message_id=event.event_id,
@@ -90,31 +90,36 @@ class BroadcastSubscriber(Generic[EventT]):
             text = json.dumps(
                 dict(content), allow_nan=False, ensure_ascii=False, separators=(",", ":")
             )
-            _refuse_what_json_rewrites(content)
+            _refuse_what_json_changes("payload", content)
             return text.encode()
         except (TypeError, ValueError) as error:
-            raise BroadcastEnvelopeError(self.message_type, event.event_id, str(error)) from error
+            raise self._refusal(event, str(error)) from error
 
     def _headers(self, event: EventT) -> dict[str, str]:
-        headers = {} if self.headers is None else dict(self.headers(event))
+        headers = {} if self.headers is None else self.headers(event)
+        if not isinstance(headers, Mapping):
+            raise self._refusal(event, "the headers are no mapping")
+        for name, value in headers.items():
+            if not all(isinstance(text, str) for text in (name, value)):
+                raise self._refusal(event, f"the header {name!r}: name and value are text")
         if event.operation_code is not None:
-            headers[OPERATION_CODE] = event.operation_code
-        return headers
+            return {**headers, OPERATION_CODE: event.operation_code}
+        return dict(headers)
+
+    def _refusal(self, event: EventT, reason: str) -> BroadcastEnvelopeError:
+        return BroadcastEnvelopeError(self.message_type, event.event_id, reason)
 
 
-def _refuse_what_json_rewrites(content: object) -> None:
-    """Refuse floats, whose digits are an accident, and keys of which JSON would make text.
-
-    Raises:
-        TypeError: There is one.
-    """
-    if isinstance(content, float):
-        raise TypeError(f"{content!r} is a float: write text, in the form that was agreed upon")
-    if isinstance(content, Mapping):
-        for key, value in content.items():
-            if not isinstance(key, str):
-                raise TypeError(f"the key {key!r} is no text")
-            _refuse_what_json_rewrites(value)
-    elif isinstance(content, list | tuple):
-        for item in content:
-            _refuse_what_json_rewrites(item)
+def _refuse_what_json_changes(where: str, value: object) -> None:
+    """Refuse keys that JSON would turn into text, and numbers that are not exact."""
+    match value:
+        case float():
+            raise TypeError(f"{where} = {value!r} is a float; write it as text")
+        case Mapping():
+            for key, item in value.items():
+                if not isinstance(key, str):
+                    raise TypeError(f"the key {key!r} in {where} is no text")
+                _refuse_what_json_changes(f"{where}.{key}", item)
+        case list() | tuple():
+            for position, item in enumerate(value):
+                _refuse_what_json_changes(f"{where}[{position}]", item)

@@ -5,6 +5,7 @@ version and a payload of its own, and goes to a topic that was agreed upon.
 """
 
 import datetime as dt
+import json
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -30,13 +31,30 @@ def _some_text(_: object, attribute: "attrs.Attribute[str]", value: object) -> N
         raise ValueError(f"{attribute.name} is {value!r}: text, not empty")
 
 
-def _some_bytes(_: object, attribute: "attrs.Attribute[bytes]", value: object) -> None:
-    if not isinstance(value, bytes) or not value:
-        raise ValueError(f"{attribute.name}: UTF-8 text in bytes, not empty")
+def _json(_: object, attribute: "attrs.Attribute[bytes]", value: object) -> None:
+    if not isinstance(value, bytes):
+        raise TypeError(f"{attribute.name}: JSON as UTF-8 in bytes, no {type(value).__name__}")
+    try:
+        json.loads(value.decode(), parse_constant=_no_constant)
+    except ValueError as error:
+        raise ValueError(f"{attribute.name}: JSON as UTF-8 in bytes; {error}") from error
+
+
+def _no_constant(text: str) -> None:
+    raise ValueError(f"JSON has no {text}")
+
+
+def _copied_texts(headers: Mapping[str, str]) -> Mapping[str, str]:
+    if not isinstance(headers, Mapping):
+        raise TypeError("headers: a mapping of text to text")
+    for name, value in headers.items():
+        if not all(isinstance(text, str) for text in (name, value)):
+            raise TypeError(f"headers: {name!r}: name and value are text")
+    return dict(headers)
 
 
 def _from_one(_: object, attribute: "attrs.Attribute[Any]", value: object) -> None:
-    if not isinstance(value, int) or value < 1:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise ValueError(f"{attribute.name} is {value!r}: a whole number, from 1")
 
 
@@ -54,7 +72,7 @@ class AggregateMessageEnvelope:
             may drop it. ``None`` where the aggregate has none.
         occurred_at: When it happened, with a time zone.
         payload: UTF-8 JSON in the words of the contract; exactly these bytes are sent.
-        headers: Names and values in text: the operation, correlation, trace context.
+        headers: Names and values in text: the operation, correlation, trace context. Copied.
     """
 
     message_id: str = attrs.field(validator=_some_text)
@@ -66,11 +84,8 @@ class AggregateMessageEnvelope:
         default=None, validator=validators.optional(_from_one)
     )
     occurred_at: dt.datetime = attrs.field(validator=_aware)
-    payload: bytes = attrs.field(validator=_some_bytes, repr=False)
-    headers: Mapping[str, str] = attrs.field(
-        factory=dict,
-        validator=validators.deep_mapping(validators.instance_of(str), validators.instance_of(str)),
-    )
+    payload: bytes = attrs.field(validator=_json, repr=False)
+    headers: Mapping[str, str] = attrs.field(factory=dict, converter=_copied_texts)
 
 
 class IBroadcastMessenger(Protocol):

@@ -100,9 +100,11 @@ def test_it_can_be_registered_like_any_subscriber() -> None:
         (Decimal(1), "Object of type Decimal is not JSON serializable"),
         (_NOON, "Object of type datetime is not JSON serializable"),
         (float("nan"), "Out of range float values are not JSON compliant"),
+        (12.5, r"payload\.value = 12\.5 is a float; write it as text"),
+        ([1, (True, {"a": 0.5})], r"payload\.value\[1\]\[1\]\.a = 0\.5 is a float"),
+        ({1: "a", "1": "b"}, r"the key 1 in payload\.value is no text"),
+        ([{None: "a"}], r"the key None in payload\.value\[0\] is no text"),
         ("\ud800", "surrogates not allowed"),
-        ([{"total": 12.5}], "12.5 is a float: write text"),
-        ({"lines": {1: "cup", "1": "pot"}}, "the key 1 is no text"),
     ],
 )
 def test_what_json_cannot_hold_is_refused_and_nothing_is_sent(value: object, reason: str) -> None:
@@ -120,9 +122,56 @@ def test_what_json_cannot_hold_is_refused_and_nothing_is_sent(value: object, rea
     assert messenger.sent == []
 
 
+def test_a_payload_holds_texts_whole_numbers_booleans_nothing_lists_and_mappings() -> None:
+    held = {"list": ["a", 1, True, None, []], "tuple": (), "mapping": {"a": {}}}
+
+    payload = subscriber(payload=lambda _: held).envelope(paid()).payload
+
+    assert payload == b'{"list":["a",1,true,null,[]],"tuple":[],"mapping":{"a":{}}}'
+
+
 def test_a_payload_is_a_mapping() -> None:
     with pytest.raises(BroadcastEnvelopeError, match="the payload is no mapping"):
         subscriber(payload=lambda _: ["order-1"])(paid())
+    with pytest.raises(BroadcastEnvelopeError, match="the key 1 in payload is no text"):
+        subscriber(payload=lambda _: {1: "a"})(paid())
+
+
+@pytest.mark.parametrize(
+    ("headers", "reason"),
+    [
+        ({"tenant": 42}, "the header 'tenant': name and value are text$"),
+        ({42: "tenant"}, "the header 42: name and value are text$"),
+        ("tenant", "the headers are no mapping$"),
+    ],
+)
+def test_a_header_that_is_no_text_is_refused_and_nothing_is_sent(
+    headers: object, reason: str
+) -> None:
+    messenger = InMemoryBroadcastMessenger()
+
+    with pytest.raises(BroadcastEnvelopeError, match=reason):
+        subscriber(messenger=messenger, headers=lambda _: headers)(paid())
+
+    assert messenger.sent == []
+
+
+def test_the_operation_of_an_event_is_told_whatever_the_headers_say() -> None:
+    headers = {"operation-code": "refund"}
+
+    envelope = subscriber(headers=lambda _: headers).envelope(paid().caused_by("pay"))
+
+    assert envelope.headers == {"operation-code": "pay"}
+    assert headers == {"operation-code": "refund"}
+
+
+def test_an_envelope_keeps_its_headers_whatever_becomes_of_those_that_it_was_made_of() -> None:
+    headers = {"tenant": "42"}
+    envelope = attrs.evolve(subscriber().envelope(paid()), headers=headers)
+
+    headers["tenant"] = "43"
+
+    assert envelope.headers == {"tenant": "42"}
 
 
 def test_a_message_that_is_not_confirmed_makes_the_subscriber_fail() -> None:
@@ -187,6 +236,7 @@ def test_a_subscriber_is_checked_when_it_is_made(field: str, wrong: object) -> N
         ("message_id", ""),
         ("message_type", "a b"),
         ("message_version", 0),
+        ("message_version", True),
         ("aggregate_type", None),
         ("aggregate_id", 5),
         ("aggregate_version", 0),
@@ -194,6 +244,11 @@ def test_a_subscriber_is_checked_when_it_is_made(field: str, wrong: object) -> N
         ("occurred_at", "2026-01-31"),
         ("payload", "{}"),
         ("payload", b""),
+        ("payload", b"{'a': 1}"),
+        ("payload", b'{"a": NaN}'),
+        ("payload", '"ü"'.encode("latin-1")),
+        ("headers", []),
+        ("headers", {42: "tenant"}),
         ("headers", {"tenant": 42}),
     ],
 )
