@@ -1,6 +1,6 @@
 """Feature toggles from settings.
 
-feature.new-pricing.state      = rollout           off (the default), rollout or on
+feature.new-pricing.state      = rollout           off, rollout or on
 feature.new-pricing.percentage = 12.5              share of all subjects, while it is rolled out
 feature.new-pricing.allow      = shop-42, shop-99  subjects that are in whatever the percentage is
 
@@ -46,12 +46,13 @@ class FeatureConfig:
     """How far one feature is. Keys are ``feature.<name>.state`` and so on.
 
     Attributes:
-        state: Off, being rolled out, or on.
+        state: Off, being rolled out, or on. To be said, so that a percentage alone is no rollout
+            that nobody is in; and off or on whatever the others are, so that it is a switch.
         percentage: Share of the subjects that a rollout includes, from 0 to 100.
         allow: Ids of subjects that a rollout includes whatever the percentage is.
     """
 
-    state: ToggleState = attrs.field(default=ToggleState.OFF, validator=of_type(ToggleState))
+    state: ToggleState = attrs.field(validator=of_type(ToggleState))
     percentage: float = attrs.field(default=0.0, validator=_in_hundredths)
     allow: frozenset[str] = attrs.field(
         default=frozenset(), validator=validators.deep_iterable(of_type(str), of_type(frozenset))
@@ -76,7 +77,8 @@ class ConfigurableFeatureToggle:
 
         Args:
             source: Where the settings are.
-            features: Their names, in kebab-case; one without settings is off.
+            features: Their names, in kebab-case; one without settings is off, one with others
+                needs a state.
 
         Raises:
             ConfigurationError: One or more settings are wrong, or are those of no such feature;
@@ -92,7 +94,7 @@ class ConfigurableFeatureToggle:
         configs: dict[str, FeatureConfig] = {}
         for name in names:
             try:
-                configs[name] = bind(FeatureConfig, source, prefix=f"{_PREFIX}.{name}")
+                configs[name] = _config(source, f"{_PREFIX}.{name}")
             except ConfigurationError as error:
                 problems.extend(error.problems)
         if problems:
@@ -130,6 +132,17 @@ def bucket(feature: str, subject_id: str) -> int:
     """
     text = f"{feature}\0{subject_id}".encode(errors="surrogatepass")
     return int.from_bytes(hashlib.sha256(text).digest()[:8]) % _BUCKETS
+
+
+def _config(source: IConfigurationSource, prefix: str) -> FeatureConfig:
+    """Read the config of one feature; without any setting it is off."""
+    start = f"{prefix}."
+    keys = [f"{start}{field.name}" for field in attrs.fields(FeatureConfig)]
+    if any(source.get(key) is not None for key in keys) or any(
+        key.startswith(start) for key in keys_of(source)
+    ):
+        return bind(FeatureConfig, source, prefix=prefix)
+    return FeatureConfig(state=ToggleState.OFF)
 
 
 def _strangers(source: IConfigurationSource, names: Collection[str]) -> Iterator[str]:

@@ -1,5 +1,6 @@
 from typing import Any
 
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +16,16 @@ from pragmatic_ddd.ports import IFeatureToggle, ToggleState
 
 _FEATURES = ["new-pricing", "beta-api"]
 _SUBJECTS = [f"user-{number}" for number in range(10_000)]
+
+
+@attrs.frozen
+class Unlisted:
+    """A source that cannot list its keys, like the environment."""
+
+    settings: MappingConfigurationSource
+
+    def get(self, key: str) -> object:
+        return self.settings.get(key)
 
 
 def toggle(**settings: object) -> IFeatureToggle:
@@ -42,6 +53,29 @@ def test_a_feature_that_is_off_is_off_for_whom_a_rollout_would_include() -> None
     off = toggle(state="off", percentage=100, allow=["user-1"])
 
     assert not off.is_enabled("new-pricing", subject_id="user-1")
+
+
+@pytest.mark.parametrize("setting", ["percentage", "allow"])
+@pytest.mark.parametrize("is_listed", [True, False])
+def test_a_rollout_without_a_state_is_refused_rather_than_off(
+    setting: str, is_listed: bool
+) -> None:
+    settings = MappingConfigurationSource({f"feature.new-pricing.{setting}": "50"})
+
+    with pytest.raises(ConfigurationError) as caught:
+        ConfigurableFeatureToggle.bind(settings if is_listed else Unlisted(settings), _FEATURES)
+
+    assert caught.value.problems == ("feature.new-pricing.state must be set",)
+
+
+def test_a_misspelt_state_is_no_feature_without_settings() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        toggle(stat="on")
+
+    assert caught.value.problems == (
+        "feature.new-pricing.stat: no such setting; is feature.new-pricing.state meant?",
+        "feature.new-pricing.state must be set",
+    )
 
 
 def test_a_rollout_includes_whom_it_allows() -> None:
@@ -126,6 +160,7 @@ def test_every_wrong_setting_is_named() -> None:
         "feature.beta-api in x: no such setting; is feature.beta-api.state meant?",
         "feature.new-pricng.state in x: no such feature; is new-pricing meant?",
         "feature.xyz in x: no such feature; there are new-pricing, beta-api",
+        "feature.new-pricing.state must be set",
         "feature.new-pricing.percentage = '12,5' in x: a number",
         "feature.beta-api.state = 'perhaps' in x: one of off, rollout, on",
     )
@@ -134,13 +169,13 @@ def test_every_wrong_setting_is_named() -> None:
 @pytest.mark.parametrize("percentage", [-0.01, 100.01, 12.345, float("inf"), float("nan")])
 def test_what_is_no_percentage_is_refused(percentage: float) -> None:
     with pytest.raises(ValueError, match=r"percentage from 0 to 100, in steps of 0\.01"):
-        FeatureConfig(percentage=percentage)
+        FeatureConfig(state=ToggleState.ROLLOUT, percentage=percentage)
 
 
 @pytest.mark.parametrize("percentage", ["5", True, None])
 def test_a_percentage_is_a_number(percentage: Any) -> None:  # noqa: ANN401  # a mistake
     with pytest.raises(TypeError, match=r"^percentage = .*: give a number$"):
-        FeatureConfig(percentage=percentage)
+        FeatureConfig(state=ToggleState.ROLLOUT, percentage=percentage)
 
 
 def test_a_feature_that_does_not_exist_is_a_mistake_of_the_program() -> None:
