@@ -56,7 +56,9 @@ def _exceptions(_: object, attribute: "attrs.Attribute[Failures]", value: object
 class ExternalCall(Generic[RequestT, SentT, ReceivedT, AnswerT]):
     """One operation of another system. Safe to share between threads if its functions are.
 
-    An exception that is in none of the three tuples is a mistake of the program: it is passed on.
+    The first of the three tuples below that has a class of an exception says what it means; one
+    that is in none is a mistake of the program, and passed on. The defaults know the standard
+    library only: give those of the client that is used, or its timeouts are passed on, too.
 
     Attributes:
         system: Its name, such as ``billing``.

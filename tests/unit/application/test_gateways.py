@@ -178,6 +178,26 @@ def test_without_an_answer_the_kind_of_gateway_says_whether_to_repeat(
     assert caught.value.retryable is retryable
 
 
+@pytest.mark.parametrize(
+    ("lists", "expected"),
+    [
+        (["refused", "not_sent", "no_answer"], AclRefusedError),
+        (["not_sent", "no_answer"], AclCommunicationError),
+        (["no_answer"], AclOutcomeUnknownError),
+    ],
+)
+def test_what_is_on_several_lists_means_what_the_first_says(
+    lists: list[str], expected: type[AclError]
+) -> None:
+    nowhere: dict[str, object] = {"refused": (), "not_sent": (), "no_answer": ()}
+    call = external(Billing(BrokenPipeError()), **nowhere | dict.fromkeys(lists, (OSError,)))
+
+    with pytest.raises(AclError) as caught:
+        WriteGateway(call).write(_CHARGE)
+
+    assert type(caught.value) is expected
+
+
 def test_an_unknown_exception_is_passed_on(
     gateway: Callable[[Call], Callable[[Charge], str]],
 ) -> None:
