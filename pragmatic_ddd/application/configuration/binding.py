@@ -37,7 +37,8 @@ def bind(config_type: type[ConfigT], source: IConfigurationSource, *, prefix: st
 
     Raises:
         ConfigurationError: One or more settings are wrong; every one is named, with its value,
-            where it stands, and the rule. A value whose field has ``repr=False`` is not shown.
+            where it stands, and the rule. A value whose field has ``repr=False`` is not shown,
+            and neither is what a validator says, which may hold it.
         TypeError: A field of the class has a type that no setting can have, or the source has
             no ``get``.
     """
@@ -92,15 +93,19 @@ class _Reading:
             if default is attrs.NOTHING:
                 self.problems.append(f"{key} must be set")
             return _UNSET
+        is_secret = field.repr is False
+        shown = "" if is_secret else f" = {setting!r}"
         try:
             value = read(setting)
+        except ValueError as error:
+            rule = _rule_alone(error) if is_secret else _rule(error)
+            self.problems.append(f"{key}{shown}{self._origin(key)}: {rule}")
+            return _UNSET
+        try:
             _validate(field, value)
         except ValueError as error:
-            where = origin_of(self.source, key)
-            if field.repr is False:
-                self.problems.append(f"{key}{where} is refused; its value is not shown")
-            else:
-                self.problems.append(f"{key} = {setting!r}{where}: {_rule(error)}")
+            said = " is refused; its value is not shown" if is_secret else f": {_rule(error)}"
+            self.problems.append(f"{key}{shown}{self._origin(key)}{said}")
             return _UNSET
         return value
 
@@ -199,3 +204,9 @@ def _hint(key: str, prefix: str, known: Collection[str]) -> str:
 
 def _rule(error: Exception) -> str:
     return str(error.args[0]) if error.args else type(error).__name__
+
+
+def _rule_alone(error: ValueError) -> str:
+    """Return the rule of a reader without the item that broke it."""
+    cause = error.__cause__
+    return _rule_alone(cause) if isinstance(cause, ValueError) else _rule(error)

@@ -1,6 +1,7 @@
 """The types that a setting can have, and how each is read: from text, or as a file's own type.
 
-A reader returns a value of exactly its type, or raises a ``ValueError`` whose text is the rule.
+A reader returns a value of exactly its type, or raises a ``ValueError`` whose text is the rule, and
+does not hold the value; that of an item of a list is the cause of the list's, which shows the item.
 """
 
 import datetime as dt
@@ -135,7 +136,7 @@ def _items(collection: Callable[[list[object]], object], read: Reader, value: ob
         try:
             items.append(read(item))
         except ValueError as error:
-            raise ValueError(f"[{position}] = {item!r}: {error}") from None
+            raise ValueError(f"[{position}] = {item!r}: {error}") from error
     return collection(items)
 
 

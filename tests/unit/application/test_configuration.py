@@ -476,6 +476,27 @@ def test_a_secret_is_not_shown() -> None:
     assert str(caught.value) == "a.secret is refused; its value is not shown"
 
 
+def test_the_rule_that_a_secret_breaks_is_shown_without_it() -> None:
+    @attrs.frozen(kw_only=True)
+    class Account:
+        pin: int = attrs.field(repr=False)
+        life: dt.timedelta = attrs.field(repr=False)
+        codes: tuple[tuple[int, ...], ...] = attrs.field(repr=False)
+        color: Color = attrs.field(repr=False)
+
+    settings = {"pin": "4711x", "life": "5 4711", "codes": [["4711x"]], "color": "4711"}
+
+    with pytest.raises(ConfigurationError) as caught:
+        bind(Account, MappingConfigurationSource({"a": settings}, name="x"), prefix="a")
+
+    assert caught.value.problems == (
+        "a.pin in x: a whole number",
+        "a.life in x: a duration such as 250ms, 30s, 5min, 2h, 7d or PT5M",
+        "a.codes in x: a whole number",
+        "a.color in x: one of r, 2",
+    )
+
+
 def test_a_secret_is_not_shown_by_a_check_of_the_whole_either() -> None:
     @attrs.frozen(kw_only=True)
     class Account:
