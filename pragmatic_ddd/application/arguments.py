@@ -72,6 +72,20 @@ def can_be_called() -> Validator:
     return check
 
 
+def in_words() -> Validator:
+    """Return a validator: the value is text that says something.
+
+    Raises:
+        TypeError: It is no text.
+        ValueError: It is blank.
+    """
+
+    def check(_: object, attribute: "attrs.Attribute[Any]", value: object) -> None:
+        check_words(attribute.name, value)
+
+    return check
+
+
 def check_port(name: str, value: object, port: abc.ABCMeta) -> None:
     """Refuse what lacks something that a port names.
 

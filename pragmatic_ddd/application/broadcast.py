@@ -12,22 +12,14 @@ from typing import Generic, TypeVar
 import attrs
 from attrs import validators
 
-from pragmatic_ddd.application.arguments import can_be_called, check_words, implements, of_type
+from pragmatic_ddd.application.arguments import can_be_called, implements, in_words, of_type
 from pragmatic_ddd.application.outbox.encoding import OPERATION_CODE
 from pragmatic_ddd.domain.events import DomainEvent
-from pragmatic_ddd.domain.names import checked_name
+from pragmatic_ddd.domain.names import is_name
 from pragmatic_ddd.errors import BroadcastEnvelopeError
 from pragmatic_ddd.ports.broadcast import AggregateMessageEnvelope, IBroadcastMessenger
 
 EventT = TypeVar("EventT", bound=DomainEvent)
-
-
-def _name(_: object, attribute: "attrs.Attribute[str]", value: object) -> None:
-    checked_name(value, attribute.name)
-
-
-def _words(_: object, attribute: "attrs.Attribute[str]", value: object) -> None:
-    check_words(attribute.name, value)
 
 
 @attrs.frozen(kw_only=True)
@@ -46,10 +38,10 @@ class BroadcastSubscriber(Generic[EventT]):
     """
 
     messenger: IBroadcastMessenger = attrs.field(validator=implements(IBroadcastMessenger))
-    topic: str = attrs.field(validator=_words)
-    message_type: str = attrs.field(validator=_name)
+    topic: str = attrs.field(validator=in_words())
+    message_type: str = attrs.field(validator=is_name)
     message_version: int = attrs.field(default=1, validator=[of_type(int), validators.ge(1)])
-    aggregate_type: str = attrs.field(validator=_name)
+    aggregate_type: str = attrs.field(validator=is_name)
     payload: Callable[[EventT], Mapping[str, object]] = attrs.field(validator=can_be_called())
     headers: Callable[[EventT], Mapping[str, str]] | None = attrs.field(
         default=None, validator=validators.optional(can_be_called())

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 import attrs
 
-from pragmatic_ddd.application.arguments import can_be_called, check_words, of_type
+from pragmatic_ddd.application.arguments import can_be_called, in_words, of_type
 from pragmatic_ddd.errors import (
     AclCommunicationError,
     AclConversionError,
@@ -39,10 +39,6 @@ _NOT_CONVERTED = (
     TypeError,
     ValueError,
 )
-
-
-def _words(_: object, attribute: "attrs.Attribute[str]", value: object) -> None:
-    check_words(attribute.name, value)
 
 
 def _exceptions(_: object, attribute: "attrs.Attribute[Failures]", value: object) -> None:
@@ -71,8 +67,8 @@ class ExternalCall(Generic[RequestT, SentT, ReceivedT, AnswerT]):
         no_answer: What it raises when it knows nothing: timeouts, connections that broke.
     """
 
-    system: str = attrs.field(validator=_words)
-    operation: str = attrs.field(validator=_words)
+    system: str = attrs.field(validator=in_words())
+    operation: str = attrs.field(validator=in_words())
     convert: Callable[[RequestT], SentT] = attrs.field(validator=can_be_called())
     call: Callable[[SentT], ReceivedT] = attrs.field(validator=can_be_called())
     convert_back: Callable[[ReceivedT], AnswerT] = attrs.field(validator=can_be_called())

@@ -10,11 +10,7 @@ from collections.abc import Mapping
 
 import attrs
 
-from pragmatic_ddd.domain.names import checked_name
-
-
-def _code(message: object, _: "attrs.Attribute[str]", value: object) -> None:
-    checked_name(value, type(message).__name__)
+from pragmatic_ddd.domain.names import is_name
 
 
 @attrs.frozen
@@ -31,7 +27,7 @@ class MessageCode:
         ValueError: The template is blank, or has braces that are no plain name.
     """
 
-    code: str = attrs.field(validator=_code)
+    code: str = attrs.field(validator=is_name)
     template: str
     parameters: frozenset[str] = attrs.field(init=False, eq=False, repr=False)
 

@@ -2,6 +2,8 @@
 
 import re
 
+import attrs
+
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 LONGEST_NAME = 200
 
@@ -23,3 +25,12 @@ def checked_name(name: object, owner: str) -> str:
             f"at most {LONGEST_NAME} characters"
         )
     return name
+
+
+def is_name(owner: object, attribute: "attrs.Attribute[str]", value: object) -> None:
+    """Validate a field that holds such a name.
+
+    Raises:
+        TypeError: As ``checked_name``; the owner is class and field.
+    """
+    checked_name(value, f"{type(owner).__name__}.{attribute.name}")

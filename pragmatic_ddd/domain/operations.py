@@ -11,11 +11,7 @@ from typing import ClassVar
 import attrs
 
 from pragmatic_ddd.domain.coded_attributes import coded_attributes
-from pragmatic_ddd.domain.names import checked_name
-
-
-def _code(_: object, __: "attrs.Attribute[str]", value: object) -> None:
-    checked_name(value, "EntityOperation")
+from pragmatic_ddd.domain.names import checked_name, is_name
 
 
 @attrs.frozen
@@ -30,7 +26,7 @@ class EntityOperation:
         TypeError: The code is no name.
     """
 
-    code: str = attrs.field(validator=_code)
+    code: str = attrs.field(validator=is_name)
     description: str = attrs.field(default="", eq=False)
 
 

@@ -13,12 +13,8 @@ from typing import Any, Protocol
 import attrs
 from attrs import validators
 
-from pragmatic_ddd.domain.names import checked_name
+from pragmatic_ddd.domain.names import is_name
 from pragmatic_ddd.ports.events import Receipt
-
-
-def _name(_: object, attribute: "attrs.Attribute[str]", value: object) -> None:
-    checked_name(value, attribute.name)
 
 
 def _aware(_: object, attribute: "attrs.Attribute[dt.datetime]", value: object) -> None:
@@ -76,9 +72,9 @@ class AggregateMessageEnvelope:
     """
 
     message_id: str = attrs.field(validator=_some_text)
-    message_type: str = attrs.field(validator=_name)
+    message_type: str = attrs.field(validator=is_name)
     message_version: int = attrs.field(default=1, validator=_from_one)
-    aggregate_type: str = attrs.field(validator=_name)
+    aggregate_type: str = attrs.field(validator=is_name)
     aggregate_id: str = attrs.field(validator=_some_text)
     aggregate_version: int | None = attrs.field(
         default=None, validator=validators.optional(_from_one)

@@ -1,6 +1,7 @@
+import attrs
 import pytest
 
-from pragmatic_ddd.domain.names import LONGEST_NAME, checked_name
+from pragmatic_ddd.domain.names import LONGEST_NAME, checked_name, is_name
 
 
 @pytest.mark.parametrize("name", ["a", "shop.order.paid", "Shop-Order_2.x", "a" * LONGEST_NAME])
@@ -21,3 +22,13 @@ def test_what_a_database_or_broker_might_not_keep_is_refused(name: str) -> None:
 def test_a_name_is_text(name: object) -> None:
     with pytest.raises(TypeError, match="name"):
         checked_name(name, "Order")
+
+
+def test_a_field_that_holds_a_name_is_told_with_its_class() -> None:
+    @attrs.frozen
+    class Topic:
+        code: str = attrs.field(validator=is_name)
+
+    assert Topic("shop.orders").code == "shop.orders"
+    with pytest.raises(TypeError, match=r"^name 'shop orders' of Topic\.code: a letter, then"):
+        Topic("shop orders")
