@@ -7,13 +7,19 @@ ViewT_contra = TypeVar("ViewT_contra", contravariant=True)
 
 
 class IProjectionMaterializer(Protocol[ViewT_contra]):
-    """Writes views of aggregates, in the caller's transaction. Safe to repeat, in any order."""
+    """Writes views of aggregates, in the caller's transaction. Writing is safe in any order.
+
+    Removing is not: it leaves nothing behind that a late view could be compared with. Where one
+    may come late, write a view that says that its aggregate is gone, with the version of its end.
+    Implementations must pass ``ProjectionMaterializerContract``.
+    """
 
     @abstractmethod
     def materialize(self, view: ViewT_contra, *, version: int) -> bool:
         """Write the view of an aggregate, unless one of the same or a later version is there.
 
-        Events are delivered at least once: whatever comes twice, or late, changes nothing.
+        Events are delivered at least once: whatever comes twice, or late, changes nothing; but a
+        view that comes after ``remove`` may be written again.
 
         Args:
             view: What to write; it names its aggregate.
