@@ -13,6 +13,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from typing import NoReturn
 
 import attrs
 from attrs.validators import ge
@@ -143,7 +144,7 @@ class SegmentIdGenerator:
                     f"none is left at hand, and no segment could be reserved in {patience:g} s",
                 )
             if fetch.error is not None:
-                raise fetch.error
+                _raise_own(fetch.error)
 
     def _comes(self, fetch: _Fetch, within: float) -> bool:
         fetch.waiting += 1
@@ -200,3 +201,12 @@ class SegmentIdGenerator:
         fetch.is_over = True
         self._fetch = None
         self._changed.notify_all()
+
+
+def _raise_own(error: BaseException) -> NoReturn:
+    """Raise an error of this thread's own: whoever raises one writes its traceback into it."""
+    if not isinstance(error, IdAllocationError):
+        raise error  # a mistake in the allocator; nobody knows how another one of it is made
+    own = type(error).__new__(type(error), *error.args)  # a subclass may ask for other arguments
+    vars(own).update(vars(error))
+    raise own from error

@@ -190,6 +190,49 @@ def test_who_waits_is_told_why_there_is_none(caplog: pytest.LogCaptureFixture) -
     assert caplog.records == []
 
 
+def test_each_thread_that_waits_is_told_in_an_error_of_its_own() -> None:
+    class NoSuchRowError(UnknownIdSequenceError):
+        def __init__(self, table: str) -> None:
+            super().__init__("test", f"{table} has no such row")
+            self.table = table
+
+    away = NoSuchRowError("ids")
+    threads, looks_at_the_clock = LaterThreads(), threading.Semaphore(0)
+
+    def clock() -> float:
+        looks_at_the_clock.release()
+        return 0.0
+
+    ids = SegmentIdGenerator(
+        allocator=WatchedAllocator(error=away),
+        sequence="test",
+        start=threads.start,
+        monotonic=clock,
+    )
+    with ThreadPoolExecutor(2) as pool:
+        calls = [pool.submit(ids.next_id) for _ in range(2)]
+        for _ in range(2 * len(calls)):  # each looks again before it waits, and lets the lock go
+            assert looks_at_the_clock.acquire(timeout=10)
+        threads.run()
+        told = [call.exception() for call in calls]
+
+    assert [type(error) for error in told] == [NoSuchRowError] * 2
+    assert [(str(error), vars(error)) for error in told] == [(str(away), vars(away))] * 2
+    assert told[0] is not told[1]
+    assert [error.__cause__ for error in told if error] == [away, away]
+
+
+def test_a_mistake_in_the_allocator_is_raised_as_it_is() -> None:
+    mistake = ZeroDivisionError("division by zero")
+    ids = SegmentIdGenerator(allocator=WatchedAllocator(error=mistake), sequence="test")
+
+    with pytest.raises(ZeroDivisionError) as raised:
+        ids.next_id()
+
+    assert raised.value is mistake
+    assert mistake.__cause__ is None
+
+
 def test_a_failure_ahead_is_logged_and_tried_again_a_little_later(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
