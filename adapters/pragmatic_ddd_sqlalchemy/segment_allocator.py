@@ -66,7 +66,7 @@ class SqlAlchemySegmentAllocator:
         refuse_unsafe(self.engine)
         replace_useless_connections(self.engine)
         if self.engine.dialect.name == "sqlite":
-            self._writers = SqliteWriters(self.engine)
+            self._writers = SqliteWriters.of(self.engine)
         reset_in_child(self._begin_without_connections)
 
     def _begin_without_connections(self) -> None:

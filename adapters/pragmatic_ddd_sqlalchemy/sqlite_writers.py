@@ -5,6 +5,7 @@ it, waits until the other one gives up.
 """
 
 import threading
+from typing import Self
 
 import attrs
 import sqlalchemy as sa
@@ -12,12 +13,15 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 
 from pragmatic_ddd.application.forking import reset_in_child
 
+_OPTION = "pragmatic_ddd_sqlite_writers"
+
 
 @attrs.define(eq=False)
 class SqliteWriters:
     """Notes who begins and ends write transactions on an engine that ``make_sqlite_safe`` made.
 
-    Sessions of an ``AsyncEngine``, and of other engines for the same file, are not seen.
+    There is one for an engine: ask ``of``. Sessions of an ``AsyncEngine``, and of other engines
+    for the same file, are not seen.
 
     Attributes:
         engine: The engine; its transactions with the option ``READ_ONLY`` take no lock.
@@ -36,6 +40,16 @@ class SqliteWriters:
         sa.event.listen(self.engine, "reset", self._forget)
         sa.event.listen(self.engine, "invalidate", self._forget)
         reset_in_child(self._begin_empty)
+
+    @classmethod
+    def of(cls, engine: sa.Engine) -> Self:
+        """Return the one of an engine, which keeps it: its listeners stay as long as it does."""
+        known = engine.get_execution_options().get(_OPTION)
+        if isinstance(known, cls):
+            return known
+        writers = cls(engine)
+        engine.update_execution_options(**{_OPTION: writers})
+        return writers
 
     def _begin_empty(self) -> None:
         self._threads = {}

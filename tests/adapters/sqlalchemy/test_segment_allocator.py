@@ -308,6 +308,30 @@ def test_a_connection_that_nobody_has_closed_holds_nobody_up(
     assert sqlite_allocator.allocate("test", size=1).first == 1
 
 
+def test_many_allocators_of_an_engine_listen_to_it_once(
+    sqlite_allocator: SqlAlchemySegmentAllocator,  # noqa: F811
+) -> None:
+    engine = sqlite_allocator.engine
+    before = _listeners(engine)
+
+    with engine.begin():
+        others = [SqlAlchemySegmentAllocator(engine, sqlite_allocator.table) for _ in range(3)]
+        assert all(other.would_wait_for_caller() for other in others)
+    assert not any(other.would_wait_for_caller() for other in others)
+
+    assert _listeners(engine) == before
+
+
+def _listeners(engine: sa.Engine) -> list[int]:
+    own, pool, dialect = engine.dispatch, engine.pool.dispatch, engine.dialect.dispatch
+    events = (
+        *(own.begin, own.commit, own.rollback),
+        *(pool.reset, pool.invalidate),
+        dialect.handle_error,
+    )
+    return [len(list(event)) for event in events]
+
+
 def test_a_row_that_somebody_else_has_raised_meanwhile_is_not_reserved_twice(
     sqlite_allocator: SqlAlchemySegmentAllocator,  # noqa: F811
 ) -> None:
