@@ -1,5 +1,6 @@
 import base64
 import datetime as dt
+import hmac
 import json
 import string
 from collections.abc import Callable
@@ -13,7 +14,8 @@ from pragmatic_ddd.application.queries import ScrollPositionSigner
 from pragmatic_ddd.errors import ScrollPositionError
 from pragmatic_ddd.ports import ScrollPosition
 
-_SIGNER = ScrollPositionSigner(b"sixteen bytes...")
+_SECRET = b"sixteen bytes..."
+_SIGNER = ScrollPositionSigner(_SECRET)
 _POSITION = ScrollPosition(order="9c1d", values=("Ulm", 7))
 
 _VALUES = st.one_of(
@@ -89,7 +91,19 @@ def test_a_text_is_what_it_was_in_every_version() -> None:
 
     decoded = base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))
     assert decoded == b'[1,"9c1d",["Ulm",7,{"decimal":"1.50"},null]]'
-    assert len(signature) == 22
+    digest = hmac.digest(_SECRET, b"pragmatic_ddd scroll position\0" + decoded, "sha256")
+    assert base64.urlsafe_b64decode(f"{signature}==") == digest[:16]
+
+
+def test_a_payload_signed_with_the_same_secret_for_another_purpose_is_refused() -> None:
+    payload, _, signature = _SIGNER.text(_POSITION).partition(".")
+    content = base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))
+    digest = hmac.digest(_SECRET, content, "sha256")
+    elsewhere = base64.urlsafe_b64encode(digest[:16]).rstrip(b"=").decode()
+    assert len(elsewhere) == len(signature)
+
+    with pytest.raises(ScrollPositionError):
+        _SIGNER.position(f"{payload}.{elsewhere}")
 
 
 def test_a_secret_is_long_and_never_shown() -> None:
