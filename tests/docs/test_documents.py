@@ -1,6 +1,5 @@
 """README and documentation: their code runs, their tables say what the code says."""
 
-import os
 import re
 import subprocess
 import sys
@@ -10,6 +9,7 @@ import pytest
 
 from tests import servers
 from tests.docs.page import program, python_blocks
+from tests.script import child_environment
 
 _ROOT = Path(__file__).parent.parent.parent
 _PAGES = [
@@ -40,11 +40,9 @@ def test_the_code_of_a_page_runs_and_prints_what_it_says(
     page: Path, services: list[str], tmp_path: Path
 ) -> None:
     library = servers.rocketmq_library()
-    environment = os.environ | {
-        "PYTHONPATH": str(_ROOT),
-        "NAME_SERVER": servers.rocketmq_name_server(),
-        "ROCKETMQ_CLIENT_LOG_DIR": str(tmp_path),
-    }
+    environment = child_environment(
+        NAME_SERVER=servers.rocketmq_name_server(), ROCKETMQ_CLIENT_LOG_DIR=str(tmp_path)
+    )
     if library is not None:
         environment["PRAGMATIC_DDD_ROCKETMQ_LIBRARY"] = str(library)
 
