@@ -5,7 +5,7 @@ query = OrderedQuery(
     Keyset([orders.c.placed_at.desc(), orders.c.id]),
     lambda row: OrderSummary(order_id=row.id, total=row.total),
 )
-query.page(session, PageRequest(number=3))
+query.page(session, PageRequest(number=3), where=orders.c.total > 100)
 query.scroll(session, after=position, limit=50)
 """
 
@@ -21,6 +21,7 @@ from pragmatic_ddd.application.arguments import can_be_called, check_count, chec
 from pragmatic_ddd.ports import PageRequest, PageResult, ScrollPosition, ScrollResult
 from pragmatic_ddd_sqlalchemy.errors import lost_races_told, translated
 from pragmatic_ddd_sqlalchemy.keyset import Keyset
+from pragmatic_ddd_sqlalchemy.sort_key import Condition
 
 RowT = TypeVar("RowT")
 
@@ -60,22 +61,35 @@ class OrderedQuery(Generic[RowT]):
     order: Keyset = attrs.field(validator=of_type(Keyset))
     project: Callable[[AnyRow], RowT] = attrs.field(validator=can_be_called())
 
-    def page(self, session: Session | sa.Connection, request: PageRequest) -> PageResult[RowT]:
+    def page(
+        self,
+        session: Session | sa.Connection,
+        request: PageRequest,
+        *,
+        where: Condition | None = None,
+    ) -> PageResult[RowT]:
         """Return one page; an empty one behind the end.
+
+        Args:
+            session: Where to ask.
+            request: Which page.
+            where: Which rows, of those of the statement; ``None``: all.
 
         Raises:
             OutboxStoreError: The database failed.
+            TypeError: Something else was given than is asked for; nothing was asked.
             ValueError: Two rows have the same sort keys, or one is NULL that should not.
         """
         check_type("request", request, PageRequest)
+        statement = self._where(where)
         with translated(), lost_races_told():
-            rows, _ = self._rows(session, self.statement.offset(request.offset), request.size)
+            rows, _ = self._rows(session, statement.offset(request.offset), request.size)
             is_last = len(rows) <= request.size
             total: int | None = None
             if request.with_total and is_last and (rows or request.number == 1):
                 total = request.offset + len(rows)
             elif request.with_total:
-                total = session.scalar(self._count())
+                total = session.scalar(_count(statement))
         return PageResult(
             rows=tuple(self.project(row) for row in rows[: request.size]),
             number=request.number,
@@ -85,7 +99,12 @@ class OrderedQuery(Generic[RowT]):
         )
 
     def scroll(
-        self, session: Session | sa.Connection, *, after: ScrollPosition | None = None, limit: int
+        self,
+        session: Session | sa.Connection,
+        *,
+        after: ScrollPosition | None = None,
+        limit: int,
+        where: Condition | None = None,
     ) -> ScrollResult[RowT]:
         """Return the next rows.
 
@@ -93,15 +112,17 @@ class OrderedQuery(Generic[RowT]):
             session: Where to ask.
             after: Where the part before ended; ``None``: from the start.
             limit: How many rows at most, at least 1.
+            where: Which rows, of those of the statement: the same for each part; ``None``: all.
 
         Raises:
             OutboxStoreError: The database failed.
             ScrollPositionError: The position is one of another order; nothing was asked.
-            TypeError: A sort key is a ``Numeric`` on SQLite, where it is a float.
+            TypeError: Something else was given than is asked for, or a sort key is a ``Numeric``
+                on SQLite, where it is a float.
             ValueError: Two rows have the same sort keys, or one is NULL that should not.
         """
         check_count("limit", limit)
-        statement = self.statement
+        statement = self._where(where)
         if after is not None:
             statement = statement.where(self.order.behind(after))
         with translated(), lost_races_told():
@@ -113,6 +134,12 @@ class OrderedQuery(Generic[RowT]):
             position=self.order.position(keys[len(rows) - 1]) if rows else after,
             has_next=len(keys) > limit,
         )
+
+    def _where(self, condition: Condition | None) -> sa.Select[Any]:
+        if condition is None:
+            return self.statement
+        check_type("where", condition, sa.ColumnElement)
+        return self.statement.where(condition)
 
     def _rows(
         self, session: Session | sa.Connection, statement: sa.Select[Any], limit: int
@@ -137,12 +164,13 @@ class OrderedQuery(Generic[RowT]):
                     "what tells them apart"
                 )
 
-    def _count(self) -> sa.Select[Any]:
-        rows = self.statement.order_by(None).subquery()
-        return sa.select(sa.func.count()).select_from(rows)
-
 
 def _dialect(session: Session | sa.Connection, statement: sa.Select[Any]) -> sa.Dialect:
     if isinstance(session, sa.Connection):
         return session.dialect
     return session.get_bind(clause=statement).dialect
+
+
+def _count(statement: sa.Select[Any]) -> sa.Select[Any]:
+    rows = statement.order_by(None).subquery()
+    return sa.select(sa.func.count()).select_from(rows)

@@ -11,8 +11,11 @@ from examples.order_service.infrastructure.tables import order_list
 from pragmatic_ddd.ports import PageRequest, PageResult
 from pragmatic_ddd_sqlalchemy import Keyset, OrderedQuery, SqlAlchemyProjectionMaterializer
 
-_NEWEST_FIRST = Keyset([order_list.c.order_id.desc()])
-_COLUMNS = [order_list.c[field] for field in attrs.fields_dict(OrderSummary)]
+_NEWEST_FIRST = OrderedQuery(
+    sa.select(*(order_list.c[field] for field in attrs.fields_dict(OrderSummary))),
+    Keyset([order_list.c.order_id.desc()]),
+    lambda row: OrderSummary(**row._asdict()),
+)
 
 
 @attrs.frozen
@@ -20,10 +23,9 @@ class SqlAlchemyOrderList:
     engine: sa.Engine
 
     def page(self, criteria: str, request: PageRequest) -> PageResult[OrderSummary]:
-        orders = sa.select(*_COLUMNS).where(order_list.c.customer_id == criteria)
-        query = OrderedQuery(orders, _NEWEST_FIRST, lambda row: OrderSummary(**row._asdict()))
+        is_theirs = order_list.c.customer_id == criteria
         with orm.Session(self.engine) as session:
-            return query.page(session, request)
+            return _NEWEST_FIRST.page(session, request, where=is_theirs)
 
     def resynchronize(self, aggregate_id: object) -> None:
         """Write the row from the order itself, so that what comes twice or late does no harm."""

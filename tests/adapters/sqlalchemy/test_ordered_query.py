@@ -221,6 +221,27 @@ def test_rows_are_not_counted_where_nobody_asks(parcels: sa.Engine) -> None:
     assert not [one for one in statements if "count" in one]
 
 
+def test_a_request_has_a_condition_of_its_own_and_the_query_stays_as_it_is(
+    parcels: sa.Engine,
+) -> None:
+    put(parcels, *range(1, 9))
+    put(parcels, 9, town="Bonn")
+    query = by_id(sa.select(_p.id, _p.town).where(_p.id > 1))
+    in_ulm = sa.and_(_p.town == "Ulm", _p.id < 7)
+    with parcels.connect() as connection:
+        pages = [
+            query.page(connection, PageRequest(number=one, size=2), where=in_ulm)
+            for one in (1, 2, 3)
+        ]
+        part = query.scroll(connection, limit=3, where=in_ulm)
+        rest = query.scroll(connection, after=part.position, limit=3, where=in_ulm)
+        whole = query.scroll(connection, limit=9)
+
+    assert [(page.rows, page.total) for page in pages] == [((2, 3), 5), ((4, 5), 5), ((6,), 5)]
+    assert (part.rows, rest.rows, rest.has_next) == ((2, 3, 4), (5, 6), False)
+    assert whole.rows == tuple(range(2, 10))
+
+
 def test_a_projection_sees_the_columns_that_were_selected_and_no_others(
     parcels: sa.Engine,
 ) -> None:
@@ -361,3 +382,9 @@ def test_a_wrong_request_is_named() -> None:
         by_id().page(unused, number)
     with pytest.raises(ValueError, match=r"^limit = 0: at least 1$"):
         by_id().scroll(unused, limit=0)
+    for condition in (True, "id = 1"):
+        wrong: Any = condition
+        with pytest.raises(TypeError, match=r"^where = .*: give a ColumnElement$"):
+            by_id().page(unused, PageRequest(), where=wrong)
+        with pytest.raises(TypeError, match=r"^where = .*: give a ColumnElement$"):
+            by_id().scroll(unused, limit=1, where=wrong)
