@@ -8,10 +8,13 @@ from pathlib import Path
 import attrs
 import pytest
 
-_PAGE = Path(__file__).parents[2] / "docs" / "reference" / "java-names.md"
+_ROOT = Path(__file__).parents[2]
+_PAGE = _ROOT / "docs" / "reference" / "java-names.md"
 _CODE = re.compile(r"`([^`]+)`")
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
 _ROW = re.compile(r"^\| (?P<java>[^|]+) \| (?P<here>[^|]+) \| (?P<modules>[^|]+) \|$", re.MULTILINE)
+
+_ONLY_HERE = re.compile(r"^\| (`[^|]+) \|", re.MULTILINE)
 
 
 @attrs.frozen
@@ -46,11 +49,35 @@ def test_the_page_has_all_parts() -> None:
     assert len(list(rows())) > 50
 
 
-@pytest.mark.parametrize("package", ["pragmatic_ddd.domain", "pragmatic_ddd.ports"])
-def test_every_public_name_of_the_core_is_on_the_page(package: str) -> None:
+def packages() -> Iterator[str]:
+    """Return every package that says what it offers; errors have a page of their own."""
+    adapters = sorted((_ROOT / "adapters").glob("*/__init__.py"))
+    for found in (*sorted((_ROOT / "pragmatic_ddd").glob("**/__init__.py")), *adapters):
+        start = _ROOT if found not in adapters else _ROOT / "adapters"
+        name = ".".join(found.parent.relative_to(start).parts)
+        if "__all__" in found.read_text() and name != "pragmatic_ddd.errors":
+            yield name
+
+
+@pytest.mark.parametrize("package", list(packages()))
+def test_every_public_name_is_on_the_page(package: str) -> None:
     offered = set(importlib.import_module(package).__all__)
 
-    assert offered - set(_CODE.findall(_PAGE.read_text())) == set()
+    assert offered - set(_CODE.findall("".join(_sections()))) == set()
+
+
+def test_what_is_only_here_is_here() -> None:
+    names = {name for row in _ONLY_HERE.findall(_sections()[1]) for name in _CODE.findall(row)}
+    offered = {name for one in packages() for name in importlib.import_module(one).__all__}
+
+    assert names
+    assert names - offered == set()
+
+
+def _sections() -> tuple[str, str]:
+    """Return what the page says is here under a name of Java, and only here."""
+    here, _, rest = _PAGE.read_text().partition("## What is not here")
+    return here, rest.partition("## What is only here")[2]
 
 
 def _has(owner: object, path: list[str]) -> bool:
