@@ -10,6 +10,8 @@ class IConfigurationSource(Protocol):
     Two more methods are used where a source has them. ``keys()`` returns every key, so that a
     misspelt one can be named. ``origin(key)`` says in a message where a setting stands, such as
     ``in shop.toml`` or ``from OUTBOX_POLL_INTERVAL``.
+
+    Implementations must pass ``ConfigurationSourceContract``.
     """
 
     @abstractmethod

@@ -20,7 +20,10 @@ class ToggleState(enum.Enum):
 
 
 class IFeatureToggle(Protocol):
-    """Answers whether a feature is on. Safe to call from any thread."""
+    """Answers whether a feature is on. Safe to call from any thread.
+
+    Implementations must pass ``FeatureToggleContract``.
+    """
 
     @abstractmethod
     def is_enabled(self, feature: str, *, subject_id: str | None = None) -> bool:

@@ -45,7 +45,10 @@ class IReadModelResynchronizer(Protocol):
 
 
 class IReconcileDedup(Protocol):
-    """Keeps many from comparing the same view at the same time. Safe to call from any thread."""
+    """Keeps many from comparing the same view at the same time. Safe to call from any thread.
+
+    Implementations must pass ``ReconcileDedupContract``.
+    """
 
     @abstractmethod
     def begin(self, read_model: str, aggregate_id: object) -> bool:

@@ -1,5 +1,4 @@
 import datetime as dt
-import threading
 from collections.abc import Callable
 
 import pytest
@@ -8,23 +7,6 @@ from pragmatic_ddd.testing.clock import SettableClock
 from pragmatic_ddd_local import InMemoryReconcileDedup
 
 _A_MINUTE = dt.timedelta(minutes=1)
-
-
-def test_of_callers_at_the_same_time_one_hears_yes() -> None:
-    dedup, answers = InMemoryReconcileDedup(_A_MINUTE), list[bool]()
-    start = threading.Barrier(8)
-
-    def ask() -> None:
-        start.wait()
-        answers.append(dedup.begin("orders", "o1"))
-
-    threads = [threading.Thread(target=ask) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    assert sorted(answers) == [False] * 7 + [True]
 
 
 def test_what_is_older_than_the_window_is_forgotten() -> None:
@@ -36,17 +18,6 @@ def test_what_is_older_than_the_window_is_forgotten() -> None:
 
     assert dedup.begin("orders", "o1")
     assert len(dedup._begun) == 1
-
-
-def test_each_read_model_is_by_itself_and_what_was_forgotten_begins_again() -> None:
-    dedup = InMemoryReconcileDedup(_A_MINUTE, SettableClock())
-
-    assert dedup.begin("orders", "o1")
-    assert dedup.begin("invoices", "o1")
-    dedup.forget("orders", "o1")
-    dedup.forget("orders", "never begun")
-    assert dedup.begin("orders", "o1")
-    assert not dedup.begin("invoices", "o1")
 
 
 def test_a_clock_that_steps_back_blocks_nothing_for_long() -> None:
