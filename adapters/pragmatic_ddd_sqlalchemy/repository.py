@@ -35,7 +35,8 @@ class Repository(Generic[AggregateT]):
     """Aggregates of one mapped class, in the transaction of one session.
 
     Each write is flushed at once, so that a lost race shows where it was lost. With the outbox
-    attached to the session, its commit stores the events of what was written.
+    attached to the session, its commit stores the events of what was written; without one,
+    nobody does: they stay on the aggregate, and are lost with it.
 
     Attributes:
         aggregate_type: The class of the aggregates, mapped with its ``version`` as

@@ -57,6 +57,16 @@ def test_events_are_stored_with_the_version_that_was_written_last(any_shop: Shop
     assert any_shop.places() == [("order.placed", "o1", 2, 0), ("order.paid", "o1", 2, 1)]
 
 
+def test_without_an_outbox_an_aggregate_is_stored_and_its_events_stay_on_it(shop: Shop) -> None:
+    order = Order.place("o1")
+    with Session(shop.engine, expire_on_commit=False) as session:
+        Orders(Order, session).save(order)
+        session.commit()
+
+    assert shop.orders() == {"o1": (False, 1)}
+    assert (len(order.triggered_events), shop.rows()) == (1, [])
+
+
 def test_a_lost_race_leaves_no_event(any_shop: Shop) -> None:
     any_shop.place("o1")
     with any_shop.sessions(expire_on_commit=False) as session:
