@@ -43,3 +43,16 @@ class TestLayered(ConfigurationSourceContract):
         first, *others = SETTINGS.items()
         layers = [dict([first]), dict([(first[0], "covered"), *others])]
         return LayeredConfigurationSource([MappingConfigurationSource(each) for each in layers])
+
+
+class _Bare:
+    """Has what the port asks for, and no more."""
+
+    def get(self, key: str) -> object:
+        return SETTINGS.get(key)
+
+
+class TestBare(ConfigurationSourceContract):
+    @pytest.fixture
+    def source(self) -> IConfigurationSource:
+        return _Bare()
