@@ -192,11 +192,11 @@ class AggregateRoot(Entity):
         self.triggered_events.add_later(build)
 
     def trigger_data_sync_hook(self) -> None:
-        """Bring derived fields up to date; a repository calls it just before it writes.
+        """Bring derived fields up to date; called just before the aggregate is written.
 
         Does nothing: override it for totals, counters and copies that must agree with the rest.
-        It may be called more often than the aggregate is written. A plain session does not call
-        it: there, listen to SQLAlchemy's ``before_insert`` and ``before_update``.
+        Repositories and SQLAlchemy sessions with the outbox attached call it. It may be called
+        more often than the aggregate is written, and when ``version`` is raised already.
         """
 
     def clear_work_unit_state(self) -> None:

@@ -20,7 +20,7 @@ from pragmatic_ddd.errors import (
     EventSerializationError,
     UnitOfWorkError,
 )
-from pragmatic_ddd.testing.accounts import StoredMessages, UnitsOfWork
+from pragmatic_ddd.testing.accounts import Account, StoredMessages, UnitsOfWork
 from pragmatic_ddd.testing.unit_of_work_registering import UnitOfWorkRegistering
 
 
@@ -170,6 +170,18 @@ class UnitOfWorkContract(UnitOfWorkRegistering):
         assert len(stored_messages()) == 1
         assert self._balance(units_of_work, "a1") == 0
 
+    def test_the_data_sync_hook_is_called_before_an_aggregate_is_stored(
+        self, units_of_work: UnitsOfWork, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(self.account_type, "trigger_data_sync_hook", _round_up)
+        self._open_account(units_of_work, "a1")
+        assert self._balance(units_of_work, "a1") == 10
+        with units_of_work() as work:
+            work.get(self.account_type, "a1").deposit(5)
+            work.commit()
+
+        assert self._balance(units_of_work, "a1") == 20
+
     def test_a_second_commit_is_refused(
         self, units_of_work: UnitsOfWork, stored_messages: StoredMessages
     ) -> None:
@@ -289,3 +301,7 @@ class UnitOfWorkContract(UnitOfWorkRegistering):
         with units_of_work() as work:
             work.get(self.account_type, account_id).deposit(5)
             raise CustomerLeftError
+
+
+def _round_up(account: Account) -> None:
+    account.balance = max(10, -(-account.balance // 10) * 10)

@@ -187,7 +187,7 @@ def test_a_repository_of_another_session_is_refused_for_nobody_would_commit_that
     assert any_shop.orders() == {"o2": (False, 1)}
 
 
-def test_the_hook_before_it_is_stored_is_called_once_for_what_is_registered(
+def test_the_hook_before_it_is_stored_is_called_for_what_is_registered(
     any_shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     called: list[str] = []
@@ -197,7 +197,31 @@ def test_the_hook_before_it_is_stored_is_called_once_for_what_is_registered(
         work.register(Order.place("o2"), repository=Repository(Order, work.session))
         work.commit()
 
-    assert called == ["o1", "o2"]
+    assert list(dict.fromkeys(called)) == ["o1", "o2"]
+
+
+def test_each_flush_calls_the_hook_of_what_is_changed_or_has_events_and_no_other(
+    any_shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for order_id in ("o1", "o2", "o3", "o4"):
+        any_shop.place(order_id)
+    called: list[str] = []
+    monkeypatch.setattr(Order, "trigger_data_sync_hook", lambda order: called.append(order.id))
+    with any_shop.sessions() as session:
+        changed, eventful, gone, read = [
+            session.get_one(Order, order_id) for order_id in ("o1", "o2", "o3", "o4")
+        ]
+        changed.paid = True
+        eventful.change_quantity(2)
+        session.delete(gone)
+        session.flush()
+        assert set(called) == {"o1", "o2"}
+        called.clear()
+        eventful.change_quantity(3)
+        session.commit()
+
+        assert set(called) == {"o2"}
+        assert (read.id, eventful.version) == ("o4", 2)
 
 
 def test_operations_of_a_new_aggregate_without_events_are_forgotten_when_it_is_stored(
