@@ -97,7 +97,8 @@ class IUnitOfWork(Protocol):
         Raises:
             BrokenRuleAggregateError: Rules are broken; nothing was stored. A new aggregate keeps
                 what logic has done to it.
-            BrokenRuleError: The same, where a check stops at the first.
+            BrokenRuleError: The same, where a check stops at the first; of all that were found
+                by then, noted ones among them, it is the first.
             DomainError: Logic has refused; the same holds.
             ConcurrencyError: Somebody else changed one of the aggregates; nothing was stored.
             EventSerializationError: An event holds a value that cannot be written; nothing was
