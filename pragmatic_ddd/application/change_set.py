@@ -11,7 +11,7 @@ from pragmatic_ddd.application.registered_work import RegisteredWork, Registrati
 from pragmatic_ddd.domain.aggregate import AggregateRoot
 from pragmatic_ddd.domain.events import DomainEvent
 from pragmatic_ddd.domain.triggered_events import EventsMark
-from pragmatic_ddd.errors import AggregateNotFoundError, UnitOfWorkError
+from pragmatic_ddd.errors import AggregateNotFoundError, BrokenRuleAggregateError, UnitOfWorkError
 from pragmatic_ddd.ports.dry_run import DryRunResult
 from pragmatic_ddd.ports.repositories import IRepository
 
@@ -93,8 +93,13 @@ class ChangeSet:
         self._ended = True
 
     def run(self) -> None:
-        """Run what is registered, and note what to go back to should saving fail."""
+        """Run what is registered, and note what to go back to should saving fail.
+
+        Raises:
+            DomainError: A logic has refused, or rules are broken, noted ones among them.
+        """
         self._registered.run()
+        self._refuse_broken()
         loaded = [one for one in self._loaded.values() if len(one.triggered_events)]
         changed = self._to_save + [
             one for one in loaded if all(one is not added for added in self._to_save)
@@ -130,6 +135,12 @@ class ChangeSet:
         if not self._ended:
             self._ended = True
             self._drop_loaded()
+
+    def _refuse_broken(self) -> None:
+        aggregates = {id(one): one for one in (*self._loaded.values(), *self._to_save)}
+        noted = [broken for one in aggregates.values() for broken in one.pull_broken_rules()]
+        if noted:
+            raise BrokenRuleAggregateError([broken.error() for broken in noted])
 
     def _drop_loaded(self) -> None:
         added = [one for one in self._to_save if not one.is_new]

@@ -95,8 +95,9 @@ class IUnitOfWork(Protocol):
         pushed at once is the relay's. Where there is no outbox, it is logged and lost.
 
         Raises:
-            BrokenRuleAggregateError: Rules are broken; nothing was stored. A new aggregate keeps
-                what logic has done to it.
+            BrokenRuleAggregateError: Rules are broken, or an aggregate that was loaded, added or
+                registered has noted broken ones, which it forgets; nothing was stored. A new
+                aggregate keeps what logic has done to it.
             BrokenRuleError: The same, where a check stops at the first; of all that were found
                 by then, noted ones among them, it is the first.
             DomainError: Logic has refused; the same holds.

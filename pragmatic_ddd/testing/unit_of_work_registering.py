@@ -155,6 +155,31 @@ class UnitOfWorkRegistering:
             work.commit()
         assert len(stored_messages()) == 1
 
+    def test_a_broken_rule_is_refused_that_was_noted_by_what_is_not_registered(
+        self, units_of_work: UnitsOfWork, stored_messages: StoredMessages
+    ) -> None:
+        account = self._new_account("a1")
+        account.add_broken_rule(AccountRules.OVERDRAWN, balance=-1)
+        with units_of_work() as work:
+            work.add(account)
+            with pytest.raises(BrokenRuleAggregateError, match=r"-1 is below zero"):
+                work.commit()
+        assert stored_messages() == []
+        assert account.broken_rules == ()
+        with units_of_work() as work:
+            work.add(account)
+            work.commit()
+        with units_of_work() as work:
+            loaded = work.get(self.account_type, "a1")
+            loaded.deposit(1)
+            loaded.add_broken_rule(AccountRules.ODD)
+            with pytest.raises(BrokenRuleAggregateError, match="a balance is even"):
+                work.commit()
+            assert loaded.broken_rules == ()
+
+        assert len(stored_messages()) == 1
+        assert self._balance(units_of_work, "a1") == 0
+
     def test_logic_that_refuses_keeps_everything_from_being_stored(
         self, units_of_work: UnitsOfWork, stored_messages: StoredMessages
     ) -> None:

@@ -224,6 +224,40 @@ def test_each_flush_calls_the_hook_of_what_is_changed_or_has_events_and_no_other
         assert (read.id, eventful.version) == ("o4", 2)
 
 
+def test_a_session_refuses_what_has_noted_a_broken_rule_though_it_was_flushed_and_let_go(
+    any_shop: Shop,
+) -> None:
+    any_shop.place("o1")
+    with any_shop.sessions() as session:
+        session.get_one(Order, "o1").paid = True
+        session.get_one(Order, "o1").add_broken_rule(FEW)
+        session.flush()
+        for _ in range(2):
+            with pytest.raises(BrokenRuleAggregateError, match="at most 2 pieces"):
+                session.commit()
+        session.rollback()
+        session.get_one(Order, "o1").pay()
+        session.commit()
+
+    assert any_shop.orders() == {"o1": (True, 2)}
+    assert any_shop.rows() == ["order.placed", "order.paid"]
+
+
+def test_a_rollback_forgets_what_a_loaded_aggregate_has_noted_and_a_new_one_keeps_it(
+    any_shop: Shop,
+) -> None:
+    any_shop.place("o1")
+    new = Order.place("o2")
+    with any_shop.sessions() as session:
+        loaded = session.get_one(Order, "o1")
+        loaded.add_broken_rule(FEW)
+        session.add(new)
+        new.add_broken_rule(FEW)
+        session.rollback()
+
+        assert (loaded.broken_rules, len(new.broken_rules)) == ((), 1)
+
+
 def test_operations_of_a_new_aggregate_without_events_are_forgotten_when_it_is_stored(
     any_shop: Shop,
 ) -> None:
