@@ -7,7 +7,11 @@ ViewT_contra = TypeVar("ViewT_contra", contravariant=True)
 
 
 class IProjectionMaterializer(Protocol[ViewT_contra]):
-    """Writes views of aggregates, in the caller's transaction. Safe to repeat, in any order."""
+    """Writes views of aggregates, in the caller's transaction.
+
+    Writing is safe to repeat, in any order. Removing leaves nothing to compare with, so it is
+    safe only where nothing comes late; see ``remove``.
+    """
 
     @abstractmethod
     def materialize(self, view: ViewT_contra, *, version: int) -> bool:
@@ -31,6 +35,10 @@ class IProjectionMaterializer(Protocol[ViewT_contra]):
     @abstractmethod
     def remove(self, aggregate_id: object) -> bool:
         """Delete the view of an aggregate that was deleted; return whether there was one.
+
+        A view that is materialized afterwards is there again, whatever its version. Who makes
+        views from events, which may come late, writes one that says that the aggregate is
+        deleted instead, with the version of that change.
 
         Raises:
             OutboxStoreError: The database failed; nothing was deleted.
