@@ -38,7 +38,11 @@ class IUnitOfWork(Protocol):
 
     @abstractmethod
     def add(self, aggregate: AggregateRoot) -> None:
-        """Have a new aggregate stored by ``commit``.
+        """Have an aggregate stored by ``commit``: a new one, or a loaded one that was changed.
+
+        What was loaded is stored anyway where it has raised events, or was registered. A change
+        without either is stored for sure only if it is added: an ORM's session finds it by
+        itself, and repositories cannot.
 
         Raises:
             TypeError: It is no aggregate, or its class is not mapped.
@@ -76,7 +80,8 @@ class IUnitOfWork(Protocol):
 
         Nothing is saved or sent. Every registered aggregate is as before: logic has worked on a
         copy, or was undone. Where an ORM undoes it, a loaded one reverts to what is stored, as by
-        ``rollback``: read it before the unit of work is closed, or load it again.
+        ``rollback``, but for attributes that are not mapped, which keep what logic has set: read
+        it before the unit of work is closed, or load it again.
 
         Returns:
             The first error that logic has raised for the domain, or all broken rules.
@@ -129,4 +134,7 @@ class IUnitOfWork(Protocol):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Roll back what was not committed, and give back the connection."""
+        """Roll back what was not committed, and give back the connection.
+
+        Without a commit an ORM lets go of what it has loaded, and reading it afterwards may fail.
+        """

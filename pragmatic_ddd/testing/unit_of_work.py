@@ -85,6 +85,19 @@ class UnitOfWorkContract(UnitOfWorkRegistering):
 
         assert [one.aggregate_version for one in stored_messages()] == [1, 2, 3]
 
+    def test_a_change_without_an_event_is_stored_of_a_loaded_aggregate_that_is_added(
+        self, units_of_work: UnitsOfWork, stored_messages: StoredMessages
+    ) -> None:
+        self._open_account(units_of_work, "a1")
+        with units_of_work() as work:
+            account = work.get(self.account_type, "a1")
+            account.balance = 7
+            work.add(account)
+            work.commit()
+
+        assert self._balance(units_of_work, "a1") == 7
+        assert len(stored_messages()) == 1
+
     def test_without_a_commit_nothing_is_stored(
         self, units_of_work: UnitsOfWork, stored_messages: StoredMessages
     ) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from sqlalchemy.orm import attributes
+from sqlalchemy.orm.exc import DetachedInstanceError
 
 from pragmatic_ddd.domain import AggregateRoot, EntityRule, MessageCode, RuleItem
 from pragmatic_ddd.errors import BrokenRuleAggregateError, OutboxStoreError, UnitOfWorkError
@@ -76,6 +77,34 @@ def test_a_dry_run_loads_changes_and_undoes_a_loaded_aggregate_with_its_children
     assert quantities(any_shop) == [1]
     assert any_shop.rows() == ["order.placed"]
     assert (any_shop.eager.reserved, any_shop.eager.announced) == ([], [])
+
+
+def test_what_a_session_has_loaded_is_stored_without_an_event_or_being_added(
+    any_shop: Shop,
+) -> None:
+    any_shop.place("o1")
+    with work_in(any_shop) as work:
+        work.get(Order, "o1").paid = True
+        work.commit()
+
+    assert any_shop.orders() == {"o1": (True, 2)}
+
+
+def test_what_was_loaded_cannot_be_read_after_a_dry_run_that_is_closed_and_unmapped_stays(
+    any_shop: Shop,
+) -> None:
+    def mark(order: Order) -> None:
+        order.__dict__["note"] = "seen"
+
+    any_shop.place("o1")
+    with work_in(any_shop) as work:
+        order = work.get(Order, "o1")
+        work.register(order, logic=mark)
+        work.try_commit()
+
+    assert order.__dict__["note"] == "seen"
+    with pytest.raises(DetachedInstanceError):
+        _ = order.paid
 
 
 def test_what_a_dry_run_has_flushed_is_rolled_back(any_shop: Shop) -> None:
