@@ -150,6 +150,32 @@ def test_a_dry_run_leaves_a_new_aggregate_and_its_children_as_they_were(
     assert any_shop.rows() == ["order.placed"]
 
 
+@pytest.mark.parametrize("is_flushed", [False, True])
+def test_a_new_aggregate_refers_to_loaded_ones_themselves_in_a_dry_run_which_undoes_them(
+    any_shop: Shop, *, is_flushed: bool
+) -> None:
+    any_shop.place("o1")
+    new = Order.place("o2")
+    with work_in(any_shop) as work:
+        loaded = vars(new)["reordered"] = work.get(Order, "o1")
+        if is_flushed:
+            work.add(new)
+            work.session.flush()
+
+        def reorder(order: Order) -> None:
+            assert order is not new
+            assert vars(order)["reordered"] is loaded
+            loaded.change_quantity(7)  # of lines that are not loaded yet
+            order.change_quantity(7)
+
+        work.register(new, logic=reorder)
+        assert work.try_commit().is_satisfied
+
+        assert [line.quantity for line in (*loaded.lines, *new.lines)] == [1, 1]
+        assert (len(loaded.triggered_events), len(new.triggered_events)) == (0, 1)
+    assert any_shop.orders() == {"o1": (False, 1)}
+
+
 def test_a_dry_run_leaves_a_detached_aggregate_as_it_was(any_shop: Shop) -> None:
     with any_shop.sessions(expire_on_commit=False) as session:
         order = Order.place("o1")
