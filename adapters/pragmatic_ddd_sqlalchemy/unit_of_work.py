@@ -46,6 +46,7 @@ class SqlAlchemyUnitOfWork:
 
     session: Session
     _registered: RegisteredWork = attrs.field(factory=RegisteredWork, init=False)
+    _to_remove: list[AggregateRoot] = attrs.field(factory=list, init=False)
     _is_ending: bool = attrs.field(default=False, init=False)
     _has_ended: bool = attrs.field(default=False, init=False)
     _left_behind: object = attrs.field(default=None, init=False, repr=False)
@@ -74,6 +75,14 @@ class SqlAlchemyUnitOfWork:
         _check_mapped("aggregate", type(aggregate))
         with translated(), lost_races_told():
             self.session.add(aggregate)
+
+    def remove(self, aggregate: AggregateRoot) -> None:
+        self._check_open()
+        check_type("aggregate", aggregate, AggregateRoot)
+        _check_mapped("aggregate", type(aggregate))
+        if attributes.instance_state(aggregate).key is None:
+            raise UnitOfWorkError(f"{shown(aggregate.id)} is new: there is nothing to remove")
+        self._to_remove.append(aggregate)
 
     def register(
         self,
@@ -153,6 +162,8 @@ class SqlAlchemyUnitOfWork:
     def _save_registered(self) -> None:
         self._registered.run()
         self._check_open()  # logic might have rolled back
+        for aggregate in self._to_remove:
+            self.session.delete(aggregate)
         for aggregate, repository in self._registered.to_save():
             if self._is_removed(aggregate):
                 continue  # to save it would be to keep it

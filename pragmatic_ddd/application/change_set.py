@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import attrs
 
-from pragmatic_ddd.application.arguments import check_class, check_type, of_type
+from pragmatic_ddd.application.arguments import check_class, check_type, of_type, shown
 from pragmatic_ddd.application.registered_work import RegisteredWork, Registration
 from pragmatic_ddd.domain.aggregate import AggregateRoot
 from pragmatic_ddd.domain.events import DomainEvent
@@ -35,6 +35,7 @@ class ChangeSet:
     )
     _loaded: dict[tuple[int, object], AggregateRoot] = attrs.field(factory=dict, init=False)
     _to_save: list[AggregateRoot] = attrs.field(factory=list, init=False)
+    _to_remove: list[AggregateRoot] = attrs.field(factory=list, init=False)
     _registered: RegisteredWork = attrs.field(factory=RegisteredWork, init=False)
     _own_repositories: dict[int, IRepository[Any]] = attrs.field(factory=dict, init=False)
     _befores: "list[_Before]" = attrs.field(factory=list, init=False)
@@ -63,6 +64,15 @@ class ChangeSet:
         check_type("aggregate", aggregate, AggregateRoot)
         self._repository(type(aggregate))
         self._have_saved(aggregate)
+
+    def remove(self, aggregate: AggregateRoot) -> None:
+        """Have a loaded aggregate removed."""
+        self.check_open()
+        check_type("aggregate", aggregate, AggregateRoot)
+        if aggregate.is_new:
+            raise UnitOfWorkError(f"{shown(aggregate.id)} is new: there is nothing to remove")
+        self._repository(type(aggregate))
+        self._to_remove.append(aggregate)
 
     def register(self, registration: Registration[AggregateT]) -> None:
         """Have an aggregate changed, checked and saved."""
@@ -101,9 +111,7 @@ class ChangeSet:
         self._registered.run()
         self._refuse_broken()
         loaded = [one for one in self._loaded.values() if len(one.triggered_events)]
-        changed = self._to_save + [
-            one for one in loaded if all(one is not added for added in self._to_save)
-        ]
+        changed = _each_once(*self._to_save, *loaded, *self._to_remove)
         self._befores = [_Before(one, one.version, one.triggered_events.mark()) for one in changed]
 
     def try_run(self) -> DryRunResult:
@@ -112,10 +120,15 @@ class ChangeSet:
         return self._registered.try_run(lambda aggregate: copy.deepcopy(aggregate, copies))
 
     def save(self) -> Iterator[tuple[AggregateRoot, list[DomainEvent]]]:
-        """Save each changed aggregate; yield it with the events that belong to its version."""
+        """Save or remove each changed aggregate; yield it with the events of its version."""
+        removed = {id(one) for one in self._to_remove}
         for before in self._befores:
             aggregate = before.aggregate
-            self._repository_of(aggregate).save(aggregate)
+            if id(aggregate) in removed:
+                self._repository_of(aggregate).remove(aggregate)
+                aggregate.version += 1  # a change as any other, whose events come after the last
+            else:
+                self._repository_of(aggregate).save(aggregate)
             yield aggregate, aggregate.triggered_events.drain()
 
     def forget(self) -> None:
@@ -137,14 +150,14 @@ class ChangeSet:
             self._drop_loaded()
 
     def _refuse_broken(self) -> None:
-        aggregates = {id(one): one for one in (*self._loaded.values(), *self._to_save)}
-        noted = [broken for one in aggregates.values() for broken in one.pull_broken_rules()]
+        aggregates = _each_once(*self._loaded.values(), *self._to_save, *self._to_remove)
+        noted = [broken for one in aggregates for broken in one.pull_broken_rules()]
         if noted:
             raise BrokenRuleAggregateError([broken.error() for broken in noted])
 
     def _drop_loaded(self) -> None:
         added = [one for one in self._to_save if not one.is_new]
-        for aggregate in (*self._loaded.values(), *added):
+        for aggregate in (*self._loaded.values(), *added, *self._to_remove):
             aggregate.clear_work_unit_state()
 
     def _have_saved(self, aggregate: AggregateRoot) -> None:
@@ -160,6 +173,10 @@ class ChangeSet:
             if base in self.repositories:
                 return self.repositories[base]
         raise UnitOfWorkError(f"no repository is wired for {aggregate_type.__qualname__}")
+
+
+def _each_once(*aggregates: AggregateRoot) -> list[AggregateRoot]:
+    return list({id(one): one for one in aggregates}.values())
 
 
 @attrs.frozen

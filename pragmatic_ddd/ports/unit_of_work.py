@@ -1,7 +1,7 @@
 """Port: the unit of work, one local transaction over aggregates and their events.
 
-get, add     change the aggregates yourself, then commit
-register     hand over what to do and which rules to check, then commit or try_commit
+get, add, remove    change the aggregates yourself, then commit
+register            hand over what to do and which rules to check, then commit or try_commit
 
 commit:      each logic ──▶ each rule ──▶ save, store events, commit ──▶ announce
 try_commit:  each logic ──▶ each rule ──▶ nothing
@@ -46,6 +46,18 @@ class IUnitOfWork(Protocol):
 
         Raises:
             TypeError: It is no aggregate, or its class is not mapped.
+        """
+
+    @abstractmethod
+    def remove(self, aggregate: AggregateRoot) -> None:
+        """Have a loaded aggregate deleted by ``commit``, which stores its events all the same.
+
+        They are stamped with the version after its last one. What is registered for it is run
+        and checked before.
+
+        Raises:
+            TypeError: It is no aggregate, or its class is not mapped.
+            UnitOfWorkError: It is new, so there is nothing to delete.
         """
 
     @abstractmethod

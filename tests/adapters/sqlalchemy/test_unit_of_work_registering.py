@@ -217,6 +217,20 @@ def test_a_repository_saves_what_is_registered_with_it(any_shop: Shop) -> None:
     assert sorted(any_shop.rows()) == ["order.paid", "order.placed", "order.placed"]
 
 
+def test_what_is_registered_with_a_repository_and_removed_is_checked_and_not_saved(
+    any_shop: Shop,
+) -> None:
+    any_shop.place("o1")
+    with work_in(any_shop) as work:
+        order = work.get(Order, "o1")
+        work.remove(order)
+        work.register(order, repository=Repository(Order, work.session), logic=Order.pay)
+        work.commit()
+
+    assert any_shop.orders() == {}
+    assert any_shop.rows() == ["order.placed", "order.paid"]
+
+
 def test_what_is_registered_twice_with_a_repository_is_saved_once(any_shop: Shop) -> None:
     any_shop.place("o1")
     with work_in(any_shop) as work:
