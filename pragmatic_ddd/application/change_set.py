@@ -37,7 +37,6 @@ class ChangeSet:
     _to_save: list[AggregateRoot] = attrs.field(factory=list, init=False)
     _to_remove: list[AggregateRoot] = attrs.field(factory=list, init=False)
     _registered: RegisteredWork = attrs.field(factory=RegisteredWork, init=False)
-    _own_repositories: dict[int, IRepository[Any]] = attrs.field(factory=dict, init=False)
     _befores: "list[_Before]" = attrs.field(factory=list, init=False)
     _ended: bool = attrs.field(default=False, init=False)
 
@@ -79,8 +78,6 @@ class ChangeSet:
         self.check_open()
         if registration.repository is None:
             self._repository(type(registration.aggregate))
-        else:
-            self._own_repositories[id(registration.aggregate)] = registration.repository
         self._registered.register(registration)
         self._have_saved(registration.aggregate)
 
@@ -121,14 +118,18 @@ class ChangeSet:
 
     def save(self) -> Iterator[tuple[AggregateRoot, list[DomainEvent]]]:
         """Save or remove each changed aggregate; yield it with the events of its version."""
+        given = {id(one): repository for one, repository in self._registered.to_save()}
         removed = {id(one) for one in self._to_remove}
         for before in self._befores:
             aggregate = before.aggregate
+            repository = given.get(id(aggregate))
+            if repository is None:
+                repository = self._repository(type(aggregate))
             if id(aggregate) in removed:
-                self._repository_of(aggregate).remove(aggregate)
+                repository.remove(aggregate)
                 aggregate.version += 1  # a change as any other, whose events come after the last
             else:
-                self._repository_of(aggregate).save(aggregate)
+                repository.save(aggregate)
             yield aggregate, aggregate.triggered_events.drain()
 
     def forget(self) -> None:
@@ -163,10 +164,6 @@ class ChangeSet:
     def _have_saved(self, aggregate: AggregateRoot) -> None:
         if not any(one is aggregate for one in self._to_save):
             self._to_save.append(aggregate)
-
-    def _repository_of(self, aggregate: AggregateRoot) -> IRepository[Any]:
-        own = self._own_repositories.get(id(aggregate))
-        return self._repository(type(aggregate)) if own is None else own
 
     def _repository(self, aggregate_type: type[AggregateRoot]) -> IRepository[Any]:
         for base in aggregate_type.__mro__:
