@@ -75,6 +75,7 @@ def test_an_aggregate_is_one_instance_whatever_class_it_is_asked_for_by(shop: Sh
     shop.orders.save(RushOrder(id="o1"))
     shop.orders.save(Order(id="o2"))
     with shop.work() as work:
+        work.add(Order(id="o3"))
         assert work.get(RushOrder, "o1") is work.get(Order, "o1")
         with pytest.raises(AggregateNotFoundError):
             work.get(RushOrder, "o2")
