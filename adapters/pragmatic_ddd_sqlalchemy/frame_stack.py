@@ -16,6 +16,7 @@ from sqlalchemy.orm import SessionTransaction
 from sqlalchemy.orm.attributes import instance_state
 
 from pragmatic_ddd.domain import AggregateRoot
+from pragmatic_ddd.errors import BrokenRuleAggregateError, DomainError
 from pragmatic_ddd.ports import Reservation, StoredMessage
 from pragmatic_ddd_sqlalchemy.session_frames import Debt, Frame, Pin, State, Write
 
@@ -26,7 +27,7 @@ class FrameStack:
 
     Attributes:
         frames: The outermost first.
-        pins: Aggregates that have collected events in it.
+        pins: Aggregates that have collected events in it, or noted operations or broken rules.
         unwritten: Those of them whose row it has yet to write under its version check.
         connection: Where its outbox rows go, once that is known.
         checked: Aggregates of which it is known that their rows go there, too.
@@ -34,6 +35,7 @@ class FrameStack:
         is_committed: Whether the innermost transaction has just been committed or released.
         is_touched: Whether the flush that is about to begin will write whatever is unwritten.
         is_sealed: Whether its events have been written to the outbox.
+        refusal: Why it can only be rolled back: its aggregates have noted broken rules.
         stored: The rows written to the outbox.
         reservation: What the eager path has reserved for them.
         is_joined: Whether somebody else commits: the session is bound to a connection.
@@ -50,6 +52,7 @@ class FrameStack:
     is_committed: bool = False
     is_touched: bool = False
     is_sealed: bool = False
+    refusal: DomainError | None = None
     stored: list[StoredMessage] = attrs.field(factory=list)
     reservation: Reservation | None = None
     is_joined: bool = False
@@ -178,10 +181,24 @@ class FrameStack:
         self.commits_begun.clear()
         return True
 
+    def refuse_broken(self) -> None:
+        """Refuse to commit what has noted broken rules, now and until it is rolled back.
+
+        Raises:
+            BrokenRuleAggregateError: Its aggregates have, and forget them: who is refused may
+                mend it and come again.
+        """
+        noted = [one for pin in self.pins.values() for one in pin.aggregate.pull_broken_rules()]
+        if noted:
+            self.refusal = BrokenRuleAggregateError([one.error() for one in noted])
+        if self.refusal is not None:
+            raise self.refusal
+
     def drop_events(self) -> None:
         """Undo everything: loaded aggregates lose their events, new ones keep them."""
         for state, pin in self.pins.items():
             if not self.top.has_inserted(state):
+                pin.aggregate.pull_broken_rules()
                 _drop_first(pin.aggregate, pin.event_count)
                 pin.aggregate.forget_operations()
 

@@ -90,12 +90,14 @@ class OutboxWriter:
         """Store the events of a transaction that is about to be committed.
 
         Raises:
+            BrokenRuleAggregateError: An aggregate has noted broken rules. Nothing was stored.
             ForeignEventError: The id of an aggregate was changed after it had raised an event.
             UnitOfWorkError: It could not be done in one transaction, or events raise events
                 without end. Nothing was stored; roll back.
         """
         stack.debt.is_open |= bool(stack.pins)
         pins = self._settle(session, stack)
+        stack.refuse_broken()
         messages = [*self._messages(stack, pins), *stack.top.records]
         if messages:
             self._store(session, stack, messages, [state for state, _ in pins])

@@ -1,6 +1,7 @@
 """The outbox in a session's life: which of its events are listened to, and what they cause.
 
     load, add ──▶ watch the aggregate     it collects ──▶ pin it to the transaction
+    before_flush ──▶ data-sync hooks
     before_flush, before_commit ──▶ versioned writes, outbox rows
     after_commit ──▶ the aggregates forget what is stored        (no SQL here)
     after_transaction_end ──▶ announce, or drop what never happened
@@ -51,6 +52,7 @@ class SessionHook:
         event.listen(sessions, "after_transaction_end", self._end)
 
     def _before_flush(self, session: OutboxSession, _context: object, _instances: object) -> None:
+        session.outbox_work.trigger_hooks(session)
         stack = session.outbox_work.stack
         if stack is not None:
             self.writer.before_flush(session, stack)

@@ -27,6 +27,7 @@ class SessionWork:
         waiting_records: The same for messages without an aggregate.
         versions_before: Of aggregates that it inserts, the version before that.
         versions_to_update: Of aggregates that it is just updating, the version before that.
+        has_hooks: Whether an aggregate has come in whose class has a data-sync hook.
         held: What is to be done once SQLAlchemy is done with a commit; ``None``: do it at once.
     """
 
@@ -35,6 +36,7 @@ class SessionWork:
     waiting_records: list[OutboxMessage] = attrs.field(factory=list)
     versions_before: "WeakKeyDictionary[State, object]" = attrs.field(factory=WeakKeyDictionary)
     versions_to_update: dict[State, object] = attrs.field(factory=dict)
+    has_hooks: bool = False
     held: list[Callable[[], None]] | None = None
 
     def begin(self, transaction: SessionTransaction) -> None:
@@ -91,8 +93,22 @@ class SessionWork:
     def observe(self, session: Session, aggregate: AggregateRoot) -> None:
         """Watch an aggregate that has come into the session, perhaps with events or operations."""
         aggregate.observe_collection(_collecting)
+        if _has_hook(aggregate):
+            self.has_hooks = True
         if aggregate.has_collected:
             self.pin(session, aggregate, mark=0)
+
+    def trigger_hooks(self, session: Session) -> None:
+        """Call the data-sync hooks of what the flush that is about to begin writes."""
+        if not self.has_hooks:
+            return
+        pinned = [] if self.stack is None else [pin.aggregate for pin in self.stack.pins.values()]
+        deleted = session.deleted
+        written = {id(one): one for one in (*session.new, *session.dirty, *pinned)}
+        for one in written.values():
+            is_written = one in session and one not in deleted
+            if is_written and isinstance(one, AggregateRoot) and _has_hook(one):
+                one.trigger_data_sync_hook()
 
     def pin(self, session: Session, aggregate: AggregateRoot, *, mark: int) -> None:
         """Keep an aggregate that has events, or is about to collect one."""
@@ -190,6 +206,11 @@ def _collecting(aggregate: AggregateRoot) -> None:
     work = getattr(session, "outbox_work", None)
     if session is not None and isinstance(work, SessionWork):
         work.pin(session, aggregate, mark=len(aggregate.triggered_events))
+
+
+def _has_hook(aggregate: AggregateRoot) -> bool:
+    hook = type(aggregate).trigger_data_sync_hook
+    return hook is not AggregateRoot.trigger_data_sync_hook
 
 
 def _is_changed(state: State, *, cascade: str) -> bool:

@@ -11,7 +11,7 @@ know SQLAlchemy, and must not see its errors.
 """
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast
 
@@ -46,6 +46,7 @@ class SqlAlchemyUnitOfWork:
 
     session: Session
     _registered: RegisteredWork = attrs.field(factory=RegisteredWork, init=False)
+    _to_remove: list[AggregateRoot] = attrs.field(factory=list, init=False)
     _is_ending: bool = attrs.field(default=False, init=False)
     _has_ended: bool = attrs.field(default=False, init=False)
     _left_behind: object = attrs.field(default=None, init=False, repr=False)
@@ -75,6 +76,14 @@ class SqlAlchemyUnitOfWork:
         with translated(), lost_races_told():
             self.session.add(aggregate)
 
+    def remove(self, aggregate: AggregateRoot) -> None:
+        self._check_open()
+        check_type("aggregate", aggregate, AggregateRoot)
+        _check_mapped("aggregate", type(aggregate))
+        if attributes.instance_state(aggregate).key is None:
+            raise UnitOfWorkError(f"{shown(aggregate.id)} is new: there is nothing to remove")
+        self._to_remove.append(aggregate)
+
     def register(
         self,
         aggregate: AggregateT,
@@ -97,14 +106,13 @@ class SqlAlchemyUnitOfWork:
 
         What the session has loaded is itself changed, so that it can load what it has not loaded
         yet, and undone by the rollback, but for attributes that are not mapped. What is new would
-        keep its changes: a copy takes them.
+        keep its changes: a copy takes them, which refers to the loaded aggregates themselves.
         """
         self._begin_to_end()
-        copies: dict[int, Any] = {}  # one for all: an aggregate that is registered twice is one
+        # One for all: what is registered twice is one. Loaded aggregates stand for themselves.
+        copies: dict[int, Any] = {id(one): one for one in self._loaded_aggregates()}
         try:
-            return self._registered.try_run(
-                lambda one: one if self._is_loaded(one) else copy.deepcopy(one, copies)
-            )
+            return self._registered.try_run(lambda one: copy.deepcopy(one, copies))
         except SQLAlchemyError:
             with translated(), lost_races_told():
                 raise
@@ -154,6 +162,8 @@ class SqlAlchemyUnitOfWork:
     def _save_registered(self) -> None:
         self._registered.run()
         self._check_open()  # logic might have rolled back
+        for aggregate in self._to_remove:
+            self.session.delete(aggregate)
         for aggregate, repository in self._registered.to_save():
             if self._is_removed(aggregate):
                 continue  # to save it would be to keep it
@@ -163,12 +173,14 @@ class SqlAlchemyUnitOfWork:
                 aggregate.trigger_data_sync_hook()
                 self.session.add(aggregate)
 
-    def _is_loaded(self, aggregate: AggregateRoot) -> bool:
-        """Say whether a rollback gives it the state that is stored."""
-        state = attributes.instance_state(aggregate)
+    def _loaded_aggregates(self) -> Iterator[AggregateRoot]:
+        """Iterate over the aggregates to which a rollback gives the state that is stored."""
         stack = cast("OutboxSession", self.session).outbox_work.stack
-        is_new = stack is not None and stack.has_inserted(state)
-        return state.persistent and not is_new and aggregate in self.session
+        for one in self.session.identity_map.values():
+            if isinstance(one, AggregateRoot):
+                state = attributes.instance_state(one)
+                if stack is None or not stack.has_inserted(state):
+                    yield one
 
     def _is_removed(self, aggregate: AggregateRoot) -> bool:
         return attributes.instance_state(aggregate).deleted or aggregate in self.session.deleted

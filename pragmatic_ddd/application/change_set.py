@@ -6,12 +6,12 @@ from typing import Any, TypeVar
 
 import attrs
 
-from pragmatic_ddd.application.arguments import check_class, check_type, of_type
+from pragmatic_ddd.application.arguments import check_class, check_type, of_type, shown
 from pragmatic_ddd.application.registered_work import RegisteredWork, Registration
 from pragmatic_ddd.domain.aggregate import AggregateRoot
 from pragmatic_ddd.domain.events import DomainEvent
 from pragmatic_ddd.domain.triggered_events import EventsMark
-from pragmatic_ddd.errors import AggregateNotFoundError, UnitOfWorkError
+from pragmatic_ddd.errors import AggregateNotFoundError, BrokenRuleAggregateError, UnitOfWorkError
 from pragmatic_ddd.ports.dry_run import DryRunResult
 from pragmatic_ddd.ports.repositories import IRepository
 
@@ -35,8 +35,8 @@ class ChangeSet:
     )
     _loaded: dict[tuple[int, object], AggregateRoot] = attrs.field(factory=dict, init=False)
     _to_save: list[AggregateRoot] = attrs.field(factory=list, init=False)
+    _to_remove: list[AggregateRoot] = attrs.field(factory=list, init=False)
     _registered: RegisteredWork = attrs.field(factory=RegisteredWork, init=False)
-    _own_repositories: dict[int, IRepository[Any]] = attrs.field(factory=dict, init=False)
     _befores: "list[_Before]" = attrs.field(factory=list, init=False)
     _ended: bool = attrs.field(default=False, init=False)
 
@@ -64,13 +64,20 @@ class ChangeSet:
         self._repository(type(aggregate))
         self._have_saved(aggregate)
 
+    def remove(self, aggregate: AggregateRoot) -> None:
+        """Have a loaded aggregate removed."""
+        self.check_open()
+        check_type("aggregate", aggregate, AggregateRoot)
+        if aggregate.is_new:
+            raise UnitOfWorkError(f"{shown(aggregate.id)} is new: there is nothing to remove")
+        self._repository(type(aggregate))
+        self._to_remove.append(aggregate)
+
     def register(self, registration: Registration[AggregateT]) -> None:
         """Have an aggregate changed, checked and saved."""
         self.check_open()
         if registration.repository is None:
             self._repository(type(registration.aggregate))
-        else:
-            self._own_repositories[id(registration.aggregate)] = registration.repository
         self._registered.register(registration)
         self._have_saved(registration.aggregate)
 
@@ -93,12 +100,15 @@ class ChangeSet:
         self._ended = True
 
     def run(self) -> None:
-        """Run what is registered, and note what to go back to should saving fail."""
+        """Run what is registered, and note what to go back to should saving fail.
+
+        Raises:
+            DomainError: A logic has refused, or rules are broken, noted ones among them.
+        """
         self._registered.run()
+        self._refuse_broken()
         loaded = [one for one in self._loaded.values() if len(one.triggered_events)]
-        changed = self._to_save + [
-            one for one in loaded if all(one is not added for added in self._to_save)
-        ]
+        changed = _each_once(*self._to_save, *loaded, *self._to_remove)
         self._befores = [_Before(one, one.version, one.triggered_events.mark()) for one in changed]
 
     def try_run(self) -> DryRunResult:
@@ -107,10 +117,19 @@ class ChangeSet:
         return self._registered.try_run(lambda aggregate: copy.deepcopy(aggregate, copies))
 
     def save(self) -> Iterator[tuple[AggregateRoot, list[DomainEvent]]]:
-        """Save each changed aggregate; yield it with the events that belong to its version."""
+        """Save or remove each changed aggregate; yield it with the events of its version."""
+        given = {id(one): repository for one, repository in self._registered.to_save()}
+        removed = {id(one) for one in self._to_remove}
         for before in self._befores:
             aggregate = before.aggregate
-            self._repository_of(aggregate).save(aggregate)
+            repository = given.get(id(aggregate))
+            if repository is None:
+                repository = self._repository(type(aggregate))
+            if id(aggregate) in removed:
+                repository.remove(aggregate)
+                aggregate.version += 1  # a change as any other, whose events come after the last
+            else:
+                repository.save(aggregate)
             yield aggregate, aggregate.triggered_events.drain()
 
     def forget(self) -> None:
@@ -131,24 +150,30 @@ class ChangeSet:
             self._ended = True
             self._drop_loaded()
 
+    def _refuse_broken(self) -> None:
+        aggregates = _each_once(*self._loaded.values(), *self._to_save, *self._to_remove)
+        noted = [broken for one in aggregates for broken in one.pull_broken_rules()]
+        if noted:
+            raise BrokenRuleAggregateError([broken.error() for broken in noted])
+
     def _drop_loaded(self) -> None:
         added = [one for one in self._to_save if not one.is_new]
-        for aggregate in (*self._loaded.values(), *added):
+        for aggregate in (*self._loaded.values(), *added, *self._to_remove):
             aggregate.clear_work_unit_state()
 
     def _have_saved(self, aggregate: AggregateRoot) -> None:
         if not any(one is aggregate for one in self._to_save):
             self._to_save.append(aggregate)
 
-    def _repository_of(self, aggregate: AggregateRoot) -> IRepository[Any]:
-        own = self._own_repositories.get(id(aggregate))
-        return self._repository(type(aggregate)) if own is None else own
-
     def _repository(self, aggregate_type: type[AggregateRoot]) -> IRepository[Any]:
         for base in aggregate_type.__mro__:
             if base in self.repositories:
                 return self.repositories[base]
         raise UnitOfWorkError(f"no repository is wired for {aggregate_type.__qualname__}")
+
+
+def _each_once(*aggregates: AggregateRoot) -> list[AggregateRoot]:
+    return list({id(one): one for one in aggregates}.values())
 
 
 @attrs.frozen

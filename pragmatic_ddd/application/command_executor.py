@@ -63,7 +63,7 @@ class CommandExecutor:
         rule: IRuleValidator[AggregateT] | None = None,
         repository: IRepository[AggregateT] | None = None,
     ) -> DryRunResult:
-        """Say what ``execute`` would refuse; nothing is stored or sent, and no trace is left.
+        """Say what ``execute`` would refuse; nothing is stored or sent.
 
         Raises:
             Exception: As the unit of work's ``try_commit``, and what finds the aggregate, but for

@@ -4,7 +4,7 @@ run       each logic, then each rule, on the aggregates themselves
 try_run   the same on stand-ins, which are thrown away
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
 import attrs
@@ -12,8 +12,8 @@ import attrs
 from pragmatic_ddd.application.arguments import check_port, check_type, shown
 from pragmatic_ddd.domain.aggregate import AggregateRoot
 from pragmatic_ddd.domain.broken_rules import BrokenRule
-from pragmatic_ddd.domain.rules import IRuleValidator
-from pragmatic_ddd.errors import BrokenRuleAggregateError, BrokenRuleError, DomainError
+from pragmatic_ddd.domain.rules import IRuleValidator, RuleCheckResult
+from pragmatic_ddd.errors import BrokenRuleAggregateError, DomainError
 from pragmatic_ddd.ports.dry_run import DryRunResult
 from pragmatic_ddd.ports.repositories import IRepository
 
@@ -43,21 +43,11 @@ class Registration(Generic[AggregateT]):
         if self.logic is not None:
             self.logic(self.aggregate)
 
-    def broken_rules(self) -> list[BrokenRuleError]:
-        """Return what the aggregate has noted, which it forgets, and what its rules find.
-
-        Raises:
-            BrokenRuleError: The check stops at the first.
-        """
+    def check(self) -> RuleCheckResult:
+        """Return what the aggregate has noted, which it forgets, and what its rules find."""
         noted = self.aggregate.pull_broken_rules()
-        found = () if self.rule is None else self._checked(self.rule)
-        return [broken.error() for broken in (*noted, *found)]
-
-    def _checked(self, rule: IRuleValidator[AggregateT]) -> Iterable[BrokenRule]:
-        result = rule.check(self.aggregate)
-        if result.fail_fast:
-            result.raise_if_broken()
-        return result.broken_rules
+        found = RuleCheckResult() if self.rule is None else self.rule.check(self.aggregate)
+        return attrs.evolve(found, broken_rules=(*noted, *found.broken_rules))
 
 
 @attrs.define(eq=False)
@@ -103,9 +93,24 @@ def _run(registrations: list[Registration[Any]]) -> None:
     try:
         for registration in registrations:
             registration.change()
-        broken = [error for one in registrations for error in one.broken_rules()]
+        broken = _broken_rules(registrations)
     finally:  # who is refused may mend it and come again
         for registration in registrations:
             registration.aggregate.pull_broken_rules()
     if broken:
-        raise BrokenRuleAggregateError(broken)
+        raise BrokenRuleAggregateError([one.error() for one in broken])
+
+
+def _broken_rules(registrations: list[Registration[Any]]) -> list[BrokenRule]:
+    """Return all broken rules, in order.
+
+    Raises:
+        BrokenRuleError: A check stops at the first; the first of all is told.
+    """
+    broken: list[BrokenRule] = []
+    for registration in registrations:
+        result = registration.check()
+        broken += result.broken_rules
+        if result.fail_fast and result.broken_rules:
+            raise broken[0].error()
+    return broken

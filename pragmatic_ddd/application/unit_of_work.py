@@ -74,6 +74,15 @@ class UnitOfWork:
         """
         self._changes.add(aggregate)
 
+    def remove(self, aggregate: AggregateRoot) -> None:
+        """Have ``commit`` remove a loaded aggregate from its repository; its events stay.
+
+        Raises:
+            TypeError: It is no aggregate.
+            UnitOfWorkError: It has ended, or has no repository for it; or it is new.
+        """
+        self._changes.remove(aggregate)
+
     def register(
         self,
         aggregate: AggregateT,

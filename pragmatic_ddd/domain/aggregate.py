@@ -94,7 +94,7 @@ class AggregateRoot(Entity):
     def broken_rules(self) -> tuple[BrokenRule, ...]:
         """The rules that its business methods have found broken, in order.
 
-        Command executors, and units of work in which it is registered, refuse to store it.
+        Units of work and SQLAlchemy sessions with the outbox attached refuse to commit it.
         """
         found: list[BrokenRule] = self.__dict__.get(_BROKEN_RULES, [])
         return tuple(found)
@@ -106,6 +106,7 @@ class AggregateRoot(Entity):
             TypeError: It is no message, or has other parameters.
         """
         broken = BrokenRule(message, parameters)
+        self._before_collecting()
         self.__dict__.setdefault(_BROKEN_RULES, []).append(broken)
 
     def pull_broken_rules(self) -> tuple[BrokenRule, ...]:
@@ -192,11 +193,11 @@ class AggregateRoot(Entity):
         self.triggered_events.add_later(build)
 
     def trigger_data_sync_hook(self) -> None:
-        """Bring derived fields up to date; a repository calls it just before it writes.
+        """Bring derived fields up to date; called just before the aggregate is written.
 
         Does nothing: override it for totals, counters and copies that must agree with the rest.
-        It may be called more often than the aggregate is written. A plain session does not call
-        it: there, listen to SQLAlchemy's ``before_insert`` and ``before_update``.
+        Repositories and SQLAlchemy sessions with the outbox attached call it. It may be called
+        more often than the aggregate is written, and when ``version`` is raised already.
         """
 
     def clear_work_unit_state(self) -> None:
@@ -214,12 +215,14 @@ class AggregateRoot(Entity):
 
     @property
     def has_collected(self) -> bool:
-        """Whether it holds events or operations that are neither stored nor given up."""
+        """Whether it holds events, operations or broken rules of a change not yet stored."""
         events: TriggeredEvents | None = self.__dict__.get(_EVENTS)
-        return bool(events) or self._last_operation is not None
+        return bool(events) or self._last_operation is not None or _BROKEN_RULES in self.__dict__
 
     def observe_collection(self, observer: CollectionObserver | None) -> None:
-        """Have ``observer`` called before an event or operation is noted; ``None`` ends that.
+        """Have ``observer`` called before something is noted; ``None`` ends that.
+
+        That is an event, an operation or a broken rule.
 
         For adapters: a session keeps an aggregate alive from then on, and remembers how many
         events it had, so that a savepoint can take back what was raised inside it.

@@ -96,7 +96,10 @@ class ICommandExecutor(Protocol):
         rule: IRuleValidator[AggregateT] | None = None,
         repository: IRepository[AggregateT] | None = None,
     ) -> DryRunResult:
-        """Say what ``execute`` would refuse; nothing is stored or sent, and no trace is left.
+        """Say what ``execute`` would refuse; nothing is stored or sent.
+
+        What the function has found is as ``IUnitOfWork.try_commit`` leaves it, and its unit of
+        work is closed: load it again instead of reading it.
 
         Raises:
             AggregateNotFoundError: There is none.

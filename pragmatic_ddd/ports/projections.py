@@ -38,6 +38,10 @@ class IProjectionMaterializer(Protocol[ViewT_contra]):
     def remove(self, aggregate_id: object) -> bool:
         """Delete the view of an aggregate that was deleted; return whether there was one.
 
+        A view that is materialized afterwards is there again, whatever its version. Who makes
+        views from events, which may come late, writes one that says that the aggregate is
+        deleted instead, with the version of that change.
+
         Raises:
             OutboxStoreError: The database failed; nothing was deleted.
         """

@@ -1,7 +1,7 @@
 """Port: the unit of work, one local transaction over aggregates and their events.
 
-get, add     change the aggregates yourself, then commit
-register     hand over what to do and which rules to check, then commit or try_commit
+get, add, remove    change the aggregates yourself, then commit
+register            hand over what to do and which rules to check, then commit or try_commit
 
 commit:      each logic ──▶ each rule ──▶ save, store events, commit ──▶ announce
 try_commit:  each logic ──▶ each rule ──▶ nothing
@@ -38,10 +38,26 @@ class IUnitOfWork(Protocol):
 
     @abstractmethod
     def add(self, aggregate: AggregateRoot) -> None:
-        """Have a new aggregate stored by ``commit``.
+        """Have an aggregate stored by ``commit``: a new one, or a loaded one that was changed.
+
+        What was loaded is stored anyway where it has raised events, or was registered. A change
+        without either is stored for sure only if it is added: an ORM's session finds it by
+        itself, and repositories cannot.
 
         Raises:
             TypeError: It is no aggregate, or its class is not mapped.
+        """
+
+    @abstractmethod
+    def remove(self, aggregate: AggregateRoot) -> None:
+        """Have a loaded aggregate deleted by ``commit``, which stores its events all the same.
+
+        They are stamped with the version after its last one. What is registered for it is run
+        and checked before.
+
+        Raises:
+            TypeError: It is no aggregate, or its class is not mapped.
+            UnitOfWorkError: It is new, so there is nothing to delete.
         """
 
     @abstractmethod
@@ -76,7 +92,8 @@ class IUnitOfWork(Protocol):
 
         Nothing is saved or sent. Every registered aggregate is as before: logic has worked on a
         copy, or was undone. Where an ORM undoes it, a loaded one reverts to what is stored, as by
-        ``rollback``: read it before the unit of work is closed, or load it again.
+        ``rollback``, but for attributes that are not mapped, which keep what logic has set: read
+        it before the unit of work is closed, or load it again.
 
         Returns:
             The first error that logic has raised for the domain, or all broken rules.
@@ -95,9 +112,11 @@ class IUnitOfWork(Protocol):
         pushed at once is the relay's. Where there is no outbox, it is logged and lost.
 
         Raises:
-            BrokenRuleAggregateError: Rules are broken; nothing was stored. A new aggregate keeps
-                what logic has done to it.
-            BrokenRuleError: The same, where a check stops at the first.
+            BrokenRuleAggregateError: Rules are broken, or an aggregate that was loaded, added or
+                registered has noted broken ones, which it forgets; nothing was stored. A new
+                aggregate keeps what logic has done to it.
+            BrokenRuleError: The same, where a check stops at the first; of all that were found
+                by then, noted ones among them, it is the first.
             DomainError: Logic has refused; the same holds.
             ConcurrencyError: Somebody else changed one of the aggregates; nothing was stored.
             EventSerializationError: An event holds a value that cannot be written; nothing was
@@ -127,4 +146,7 @@ class IUnitOfWork(Protocol):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Roll back what was not committed, and give back the connection."""
+        """Roll back what was not committed, and give back the connection.
+
+        Without a commit an ORM lets go of what it has loaded, and reading it afterwards may fail.
+        """

@@ -20,7 +20,7 @@ from pragmatic_ddd.errors import (
     EventSerializationError,
     UnitOfWorkError,
 )
-from pragmatic_ddd.testing.accounts import StoredMessages, UnitsOfWork
+from pragmatic_ddd.testing.accounts import Account, StoredMessages, UnitsOfWork
 from pragmatic_ddd.testing.unit_of_work_registering import UnitOfWorkRegistering
 
 
@@ -84,6 +84,86 @@ class UnitOfWorkContract(UnitOfWorkRegistering):
                 work.commit()
 
         assert [one.aggregate_version for one in stored_messages()] == [1, 2, 3]
+
+    def test_a_change_without_an_event_is_stored_of_a_loaded_aggregate_that_is_added(
+        self, units_of_work: UnitsOfWork, stored_messages: StoredMessages
+    ) -> None:
+        self._open_account(units_of_work, "a1")
+        with units_of_work() as work:
+            account = work.get(self.account_type, "a1")
+            account.balance = 7
+            work.add(account)
+            work.commit()
+
+        assert self._balance(units_of_work, "a1") == 7
+        assert len(stored_messages()) == 1
+
+    def test_a_removed_aggregate_is_gone_and_its_events_are_stored_with_a_version_of_their_own(
+        self, units_of_work: UnitsOfWork, stored_messages: StoredMessages
+    ) -> None:
+        self._open_account(units_of_work, "a1")
+        with units_of_work() as work:
+            account = work.get(self.account_type, "a1")
+            account.deposit(5)
+            work.register(account, logic=lambda one: one.quote(0.5))
+            work.remove(account)
+            work.commit()
+
+        places = [(one.aggregate_version, one.event_index) for one in stored_messages()]
+        assert places == [(1, 0), (2, 0), (2, 1)]
+        with units_of_work() as work, pytest.raises(AggregateNotFoundError):
+            work.get(self.account_type, "a1")
+
+    def test_an_aggregate_is_removed_without_an_event_too_and_not_before_the_commit(
+        self, units_of_work: UnitsOfWork, stored_messages: StoredMessages
+    ) -> None:
+        self._open_account(units_of_work, "a1")
+        with units_of_work() as work:
+            work.remove(work.get(self.account_type, "a1"))
+        assert self._balance(units_of_work, "a1") == 0
+        with units_of_work() as work:
+            work.remove(work.get(self.account_type, "a1"))
+            work.commit()
+
+        assert len(stored_messages()) == 1
+        with units_of_work() as work, pytest.raises(AggregateNotFoundError):
+            work.get(self.account_type, "a1")
+
+    def test_what_is_new_cannot_be_removed_and_the_work_goes_on(
+        self, units_of_work: UnitsOfWork, stored_messages: StoredMessages
+    ) -> None:
+        account = self._new_account("a1")
+        wrong: Any = "a1"
+        with units_of_work() as work:
+            with pytest.raises(UnitOfWorkError, match="'a1' is new: there is nothing to remove"):
+                work.remove(account)
+            with pytest.raises(TypeError, match="aggregate = 'a1': give an AggregateRoot"):
+                work.remove(wrong)
+            work.add(account)
+            work.commit()
+            with pytest.raises(UnitOfWorkError, match="has ended"):
+                work.remove(account)
+
+        assert len(stored_messages()) == 1
+
+    def test_who_removes_what_was_changed_in_between_is_told_and_removes_nothing(
+        self, units_of_work: UnitsOfWork, stored_messages: StoredMessages
+    ) -> None:
+        if not self.units_overlap:
+            pytest.skip("this store has one writer: the second unit of work waits for the first")
+        self._open_account(units_of_work, "a1")
+        with units_of_work() as second:
+            late = second.get(self.account_type, "a1")
+            with units_of_work() as first:
+                first.get(self.account_type, "a1").deposit(1)
+                first.commit()
+            late.quote(0.5)
+            second.remove(late)
+            with pytest.raises(ConcurrencyError):
+                second.commit()
+
+        assert len(stored_messages()) == 2
+        assert self._balance(units_of_work, "a1") == 1
 
     def test_without_a_commit_nothing_is_stored(
         self, units_of_work: UnitsOfWork, stored_messages: StoredMessages
@@ -169,6 +249,18 @@ class UnitOfWorkContract(UnitOfWorkRegistering):
             assert len(account.triggered_events) == 0
         assert len(stored_messages()) == 1
         assert self._balance(units_of_work, "a1") == 0
+
+    def test_the_data_sync_hook_is_called_before_an_aggregate_is_stored(
+        self, units_of_work: UnitsOfWork, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(self.account_type, "trigger_data_sync_hook", _round_up)
+        self._open_account(units_of_work, "a1")
+        assert self._balance(units_of_work, "a1") == 10
+        with units_of_work() as work:
+            work.get(self.account_type, "a1").deposit(5)
+            work.commit()
+
+        assert self._balance(units_of_work, "a1") == 20
 
     def test_a_second_commit_is_refused(
         self, units_of_work: UnitsOfWork, stored_messages: StoredMessages
@@ -289,3 +381,7 @@ class UnitOfWorkContract(UnitOfWorkRegistering):
         with units_of_work() as work:
             work.get(self.account_type, account_id).deposit(5)
             raise CustomerLeftError
+
+
+def _round_up(account: Account) -> None:
+    account.balance = max(10, -(-account.balance // 10) * 10)

@@ -117,6 +117,28 @@ class UnitOfWorkRegistering:
             with pytest.raises(BrokenRuleError, match=r"-3 is below zero"):
                 work.commit()
 
+    def test_of_what_was_noted_and_a_rule_that_stops_at_the_first_the_first_of_all_is_raised(
+        self, units_of_work: UnitsOfWork
+    ) -> None:
+        stops = EntityRule(*ACCOUNT_RULES, fail_fast=True)
+        with units_of_work() as work:
+            work.register(self._new_account("a1"), logic=_deposit_and_note)
+            work.register(self._new_account("a2"), rule=stops, logic=lambda one: one.deposit(-3))
+            with pytest.raises(BrokenRuleError, match="a balance is even"):
+                work.commit()
+
+    def test_rules_that_stop_at_the_first_and_hold_keep_nothing_from_being_told(
+        self, units_of_work: UnitsOfWork
+    ) -> None:
+        with units_of_work() as work:
+            work.register(self._new_account("a1"), logic=_deposit_and_note)
+            work.register(self._new_account("a2"), rule=EntityRule[Account](fail_fast=True))
+            work.register(self._new_account("a3"), logic=_deposit_and_note)
+            with pytest.raises(BrokenRuleAggregateError) as refused:
+                work.commit()
+
+        assert len(refused.value.errors) == 2
+
     def test_a_broken_rule_that_an_aggregate_has_noted_is_refused_once(
         self, units_of_work: UnitsOfWork, stored_messages: StoredMessages
     ) -> None:
@@ -132,6 +154,31 @@ class UnitOfWorkRegistering:
             work.register(account)
             work.commit()
         assert len(stored_messages()) == 1
+
+    def test_a_broken_rule_is_refused_that_was_noted_by_what_is_not_registered(
+        self, units_of_work: UnitsOfWork, stored_messages: StoredMessages
+    ) -> None:
+        account = self._new_account("a1")
+        account.add_broken_rule(AccountRules.OVERDRAWN, balance=-1)
+        with units_of_work() as work:
+            work.add(account)
+            with pytest.raises(BrokenRuleAggregateError, match=r"-1 is below zero"):
+                work.commit()
+        assert stored_messages() == []
+        assert account.broken_rules == ()
+        with units_of_work() as work:
+            work.add(account)
+            work.commit()
+        with units_of_work() as work:
+            loaded = work.get(self.account_type, "a1")
+            loaded.deposit(1)
+            loaded.add_broken_rule(AccountRules.ODD)
+            with pytest.raises(BrokenRuleAggregateError, match="a balance is even"):
+                work.commit()
+            assert loaded.broken_rules == ()
+
+        assert len(stored_messages()) == 1
+        assert self._balance(units_of_work, "a1") == 0
 
     def test_logic_that_refuses_keeps_everything_from_being_stored(
         self, units_of_work: UnitsOfWork, stored_messages: StoredMessages

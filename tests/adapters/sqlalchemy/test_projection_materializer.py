@@ -105,6 +105,19 @@ def test_a_removed_view_is_gone(views: sa.Engine) -> None:
     assert rows(views) == [("o2", "Ada", 1)]
 
 
+def test_a_late_view_of_what_was_removed_is_there_again_and_one_that_says_so_keeps_it_out(
+    views: sa.Engine,
+) -> None:
+    with views.begin() as connection:
+        summaries(connection).materialize(Summary("o1"), version=2)
+        summaries(connection).remove("o1")
+        assert summaries(connection).materialize(Summary("o1", "late"), version=1)
+
+        summaries(connection).materialize(Summary("o2", "deleted"), version=2)
+        assert not summaries(connection).materialize(Summary("o2", "late"), version=1)
+    assert rows(views) == [("o1", "late", 1), ("o2", "deleted", 2)]
+
+
 def test_it_joins_the_callers_transaction(views: sa.Engine) -> None:
     with Session(views) as session:
         summaries(session).materialize(Summary("o1"), version=1)

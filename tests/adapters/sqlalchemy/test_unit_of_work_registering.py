@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from sqlalchemy.orm import attributes
+from sqlalchemy.orm.exc import DetachedInstanceError
 
 from pragmatic_ddd.domain import AggregateRoot, EntityRule, MessageCode, RuleItem
 from pragmatic_ddd.errors import BrokenRuleAggregateError, OutboxStoreError, UnitOfWorkError
@@ -78,6 +79,34 @@ def test_a_dry_run_loads_changes_and_undoes_a_loaded_aggregate_with_its_children
     assert (any_shop.eager.reserved, any_shop.eager.announced) == ([], [])
 
 
+def test_what_a_session_has_loaded_is_stored_without_an_event_or_being_added(
+    any_shop: Shop,
+) -> None:
+    any_shop.place("o1")
+    with work_in(any_shop) as work:
+        work.get(Order, "o1").paid = True
+        work.commit()
+
+    assert any_shop.orders() == {"o1": (True, 2)}
+
+
+def test_what_was_loaded_cannot_be_read_after_a_dry_run_that_is_closed_and_unmapped_stays(
+    any_shop: Shop,
+) -> None:
+    def mark(order: Order) -> None:
+        order.__dict__["note"] = "seen"
+
+    any_shop.place("o1")
+    with work_in(any_shop) as work:
+        order = work.get(Order, "o1")
+        work.register(order, logic=mark)
+        work.try_commit()
+
+    assert order.__dict__["note"] == "seen"
+    with pytest.raises(DetachedInstanceError):
+        _ = order.paid
+
+
 def test_what_a_dry_run_has_flushed_is_rolled_back(any_shop: Shop) -> None:
     any_shop.place("o1")
     with work_in(any_shop) as work:
@@ -121,6 +150,32 @@ def test_a_dry_run_leaves_a_new_aggregate_and_its_children_as_they_were(
     assert any_shop.rows() == ["order.placed"]
 
 
+@pytest.mark.parametrize("is_flushed", [False, True])
+def test_a_new_aggregate_refers_to_loaded_ones_themselves_in_a_dry_run_which_undoes_them(
+    any_shop: Shop, *, is_flushed: bool
+) -> None:
+    any_shop.place("o1")
+    new = Order.place("o2")
+    with work_in(any_shop) as work:
+        loaded = vars(new)["reordered"] = work.get(Order, "o1")
+        if is_flushed:
+            work.add(new)
+            work.session.flush()
+
+        def reorder(order: Order) -> None:
+            assert order is not new
+            assert vars(order)["reordered"] is loaded
+            loaded.change_quantity(7)  # of lines that are not loaded yet
+            order.change_quantity(7)
+
+        work.register(new, logic=reorder)
+        assert work.try_commit().is_satisfied
+
+        assert [line.quantity for line in (*loaded.lines, *new.lines)] == [1, 1]
+        assert (len(loaded.triggered_events), len(new.triggered_events)) == (0, 1)
+    assert any_shop.orders() == {"o1": (False, 1)}
+
+
 def test_a_dry_run_leaves_a_detached_aggregate_as_it_was(any_shop: Shop) -> None:
     with any_shop.sessions(expire_on_commit=False) as session:
         order = Order.place("o1")
@@ -162,6 +217,20 @@ def test_a_repository_saves_what_is_registered_with_it(any_shop: Shop) -> None:
     assert sorted(any_shop.rows()) == ["order.paid", "order.placed", "order.placed"]
 
 
+def test_what_is_registered_with_a_repository_and_removed_is_checked_and_not_saved(
+    any_shop: Shop,
+) -> None:
+    any_shop.place("o1")
+    with work_in(any_shop) as work:
+        order = work.get(Order, "o1")
+        work.remove(order)
+        work.register(order, repository=Repository(Order, work.session), logic=Order.pay)
+        work.commit()
+
+    assert any_shop.orders() == {}
+    assert any_shop.rows() == ["order.placed", "order.paid"]
+
+
 def test_what_is_registered_twice_with_a_repository_is_saved_once(any_shop: Shop) -> None:
     any_shop.place("o1")
     with work_in(any_shop) as work:
@@ -187,7 +256,7 @@ def test_a_repository_of_another_session_is_refused_for_nobody_would_commit_that
     assert any_shop.orders() == {"o2": (False, 1)}
 
 
-def test_the_hook_before_it_is_stored_is_called_once_for_what_is_registered(
+def test_the_hook_before_it_is_stored_is_called_for_what_is_registered(
     any_shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     called: list[str] = []
@@ -197,7 +266,65 @@ def test_the_hook_before_it_is_stored_is_called_once_for_what_is_registered(
         work.register(Order.place("o2"), repository=Repository(Order, work.session))
         work.commit()
 
-    assert called == ["o1", "o2"]
+    assert list(dict.fromkeys(called)) == ["o1", "o2"]
+
+
+def test_each_flush_calls_the_hook_of_what_is_changed_or_has_events_and_no_other(
+    any_shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for order_id in ("o1", "o2", "o3", "o4"):
+        any_shop.place(order_id)
+    called: list[str] = []
+    monkeypatch.setattr(Order, "trigger_data_sync_hook", lambda order: called.append(order.id))
+    with any_shop.sessions() as session:
+        changed, eventful, gone, read = [
+            session.get_one(Order, order_id) for order_id in ("o1", "o2", "o3", "o4")
+        ]
+        changed.paid = True
+        eventful.change_quantity(2)
+        session.delete(gone)
+        session.flush()
+        assert set(called) == {"o1", "o2"}
+        called.clear()
+        eventful.change_quantity(3)
+        session.commit()
+
+        assert set(called) == {"o2"}
+        assert (read.id, eventful.version) == ("o4", 2)
+
+
+def test_a_session_refuses_what_has_noted_a_broken_rule_though_it_was_flushed_and_let_go(
+    any_shop: Shop,
+) -> None:
+    any_shop.place("o1")
+    with any_shop.sessions() as session:
+        session.get_one(Order, "o1").paid = True
+        session.get_one(Order, "o1").add_broken_rule(FEW)
+        session.flush()
+        for _ in range(2):
+            with pytest.raises(BrokenRuleAggregateError, match="at most 2 pieces"):
+                session.commit()
+        session.rollback()
+        session.get_one(Order, "o1").pay()
+        session.commit()
+
+    assert any_shop.orders() == {"o1": (True, 2)}
+    assert any_shop.rows() == ["order.placed", "order.paid"]
+
+
+def test_a_rollback_forgets_what_a_loaded_aggregate_has_noted_and_a_new_one_keeps_it(
+    any_shop: Shop,
+) -> None:
+    any_shop.place("o1")
+    new = Order.place("o2")
+    with any_shop.sessions() as session:
+        loaded = session.get_one(Order, "o1")
+        loaded.add_broken_rule(FEW)
+        session.add(new)
+        new.add_broken_rule(FEW)
+        session.rollback()
+
+        assert (loaded.broken_rules, len(new.broken_rules)) == ((), 1)
 
 
 def test_operations_of_a_new_aggregate_without_events_are_forgotten_when_it_is_stored(

@@ -57,6 +57,17 @@ def test_it_joins_no_transaction_whose_commit_it_would_not_see(shop: Shop) -> No
     assert shop.published == []
 
 
+def test_a_loaded_aggregate_that_is_changed_without_an_event_and_not_added_is_not_saved(
+    shop: Shop,
+) -> None:
+    shop.orders.save(Order(id="o1"))
+    with shop.work() as work:
+        work.get(Order, "o1").paid = True
+        work.commit()
+
+    assert not shop.stored("o1").paid
+
+
 def test_an_aggregate_is_one_instance_whatever_class_it_is_asked_for_by(shop: Shop) -> None:
     class RushOrder(Order):
         pass
@@ -64,6 +75,7 @@ def test_an_aggregate_is_one_instance_whatever_class_it_is_asked_for_by(shop: Sh
     shop.orders.save(RushOrder(id="o1"))
     shop.orders.save(Order(id="o2"))
     with shop.work() as work:
+        work.add(Order(id="o3"))
         assert work.get(RushOrder, "o1") is work.get(Order, "o1")
         with pytest.raises(AggregateNotFoundError):
             work.get(RushOrder, "o2")
