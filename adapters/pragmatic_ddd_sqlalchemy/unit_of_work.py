@@ -124,7 +124,8 @@ class SqlAlchemyUnitOfWork:
         work = cast("OutboxSession", self.session).outbox_work
         work.hold()
         try:
-            self._save_registered()
+            if self._registered or self._to_remove:  # most units of work have neither
+                self._save_registered()
             self.session.commit()
         except BaseException:
             self.rollback()

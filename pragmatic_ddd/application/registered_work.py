@@ -65,6 +65,9 @@ class RegisteredWork:
                 chosen[key] = one.aggregate, one.repository
         yield from chosen.values()
 
+    def __bool__(self) -> bool:
+        return bool(self._registrations)
+
     def register(self, registration: Registration[AggregateT]) -> None:
         """Append a registration; an aggregate may have several."""
         self._registrations.append(registration)
