@@ -95,7 +95,7 @@ def test_a_retry_is_due_within_the_horizon(database: OutboxDatabase) -> None:
 
     due_in = store.next_due_in()
     assert due_in is not None
-    assert due_in <= A_MINUTE
+    assert due_in < A_MINUTE + dt.timedelta(milliseconds=1)  # SQLite tells a difference in days
     assert store.tidy() == 0
 
 
