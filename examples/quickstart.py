@@ -1,6 +1,8 @@
 """From nothing to a sent event in one file: an order is placed and paid, a warehouse hears of it.
 
-Needs no server: pip install "pragmatic-ddd[sqlalchemy,orjson]", then python quickstart.py
+Needs no server: in a clone, make wheel, then
+pip install "build/dist/pragmatic_ddd-0.1.0-py3-none-any.whl[sqlalchemy,orjson]"
+(once it is published, "pragmatic-ddd[sqlalchemy,orjson]"), then python quickstart.py
 """
 
 import datetime as dt

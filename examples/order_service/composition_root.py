@@ -115,7 +115,7 @@ def create_schema(container: punq.Container) -> None:
 
 @contextmanager
 def running(container: punq.Container, *, with_relay: bool) -> Iterator[None]:
-    """Start what has a life, and end it in the reverse order."""
+    """Start what has a life, and end it in the reverse order: the others use the event manager."""
     events: IEventManager = container.resolve(IEventManager)
     relay: OutboxRelay = container.resolve(OutboxRelay)
     with ExitStack() as ends:

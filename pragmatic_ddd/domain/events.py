@@ -59,7 +59,7 @@ class DomainEvent(FrozenModel):
 
     Class keywords:
         name: Stable name, such as ``shop.order.paid``.
-        version: Schema version of the fields, from 1; raised when the fields change.
+        version: Schema version of the fields, from 1; raised when older payloads do not fit.
         aliases: Names that the event had before, still understood when read.
 
     Attributes:

@@ -191,6 +191,7 @@ class Backlog:
         processing: Rows in PROCESSING.
         failed: Rows in FAILED: a person must look at them.
         oldest_unsent_age: Age of the oldest row that is PENDING or PROCESSING; zero when none.
+            What waits for a retry or behind a dead letter counts; the dead letter does not.
     """
 
     pending: int
