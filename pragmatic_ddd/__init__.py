@@ -1,4 +1,4 @@
-"""Domain-driven design with an outbox that never loses, never overtakes and never lies."""
+"""Domain-driven design with a transactional outbox: an aggregate and its events, or neither."""
 
 from pragmatic_ddd.domain import AggregateRoot, DomainEvent, Entity
 from pragmatic_ddd.errors import DomainError, PragmaticError

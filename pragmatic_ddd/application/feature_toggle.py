@@ -46,8 +46,7 @@ class FeatureConfig:
     """How far one feature is. Keys are ``feature.<name>.state`` and so on.
 
     Attributes:
-        state: Off, being rolled out, or on. To be said, so that a percentage alone is no rollout
-            that nobody is in; and off or on whatever the others are, so that it is a switch.
+        state: Off, being rolled out, or on. Required. ``OFF`` and ``ON`` override the other two.
         percentage: Share of the subjects that a rollout includes, from 0 to 100.
         allow: Ids of subjects that a rollout includes whatever the percentage is.
     """

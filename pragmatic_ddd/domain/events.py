@@ -65,7 +65,7 @@ class DomainEvent(FrozenModel):
     Attributes:
         aggregate_id: Identity, as text, of the aggregate that raised it.
         event_id: UUIDv7 text, stable over every resend; what a consumer deduplicates on.
-        occurred_at: When it happened, by the application's clock, with a time zone.
+        occurred_at: When it happened, with a time zone; unless given, by the clock of the process.
         operation_code: The business operation that caused it, if one was named.
         aggregate_version: Version of the aggregate that this event belongs to; 0 until it is
             stored, and for aggregates without a version.

@@ -13,6 +13,6 @@ from typing import Protocol, runtime_checkable
 
 @runtime_checkable
 class IValueObject(Protocol):
-    """What every attrs class is. Tools use it to tell values from entities."""
+    """Any attrs class, for code that reads values by their fields; entities fit, too."""
 
     __attrs_attrs__: tuple[object, ...]

@@ -1,6 +1,7 @@
-"""Port: the application's clock.
+"""Port: the time, so that tests can set it.
 
-It stamps what the domain means. Whatever the outbox waits for is measured by the database's.
+The adapters in memory read it, and code of yours may. Events are stamped by the system's clock,
+unless ``occurred_at`` is given. An outbox on a database goes by the database's clock.
 """
 
 import datetime as dt

@@ -1,4 +1,4 @@
-"""What can happen to an order. The names and fields are a contract with other services."""
+"""What can happen to an order. Names and fields are a contract between the service's processes."""
 
 import attrs
 
@@ -8,7 +8,7 @@ from pragmatic_ddd import DomainEvent
 
 @attrs.frozen
 class OrderedItem:
-    """A line as other services see it: a value, where the order has an entity."""
+    """A line as subscribers see it: a value, where the order has an entity."""
 
     sku: str
     quantity: int
