@@ -4,31 +4,21 @@ For events that may be: a cache to refresh, a page to redraw; and for steps on t
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from collections.abc import Sequence
 
 import attrs
 
-from pragmatic_ddd.application.arguments import implements, of_type
-from pragmatic_ddd.application.change_set import ChangeSet
-from pragmatic_ddd.application.registered_work import Registration
-from pragmatic_ddd.domain.aggregate import AggregateRoot
+from pragmatic_ddd.application.arguments import implements
+from pragmatic_ddd.application.repository_unit_of_work import RepositoryUnitOfWork
 from pragmatic_ddd.domain.events import DomainEvent
-from pragmatic_ddd.domain.rules import IRuleValidator
 from pragmatic_ddd.errors import UnitOfWorkError
-from pragmatic_ddd.ports.dry_run import DryRunResult
 from pragmatic_ddd.ports.events import IEventPublisher
-from pragmatic_ddd.ports.repositories import IRepository
-from pragmatic_ddd.ports.transactions import ITransactionOperations
-
-AggregateT = TypeVar("AggregateT", bound=AggregateRoot)
 
 _logger = logging.getLogger(__name__)
 
 
 @attrs.define(kw_only=True, eq=False)
-class UnitOfWork:
+class UnitOfWork(RepositoryUnitOfWork):
     """Saves what it has loaded or was given, and publishes the events right after the commit.
 
     A process that dies in between, or a broker that is down, loses them; that is logged, as far
@@ -43,72 +33,7 @@ class UnitOfWork:
         TypeError: Something else was given than is asked for.
     """
 
-    transactions: ITransactionOperations = attrs.field(validator=implements(ITransactionOperations))
     publisher: IEventPublisher = attrs.field(validator=implements(IEventPublisher))
-    # Of each type its own.
-    repositories: Mapping[type[AggregateRoot], IRepository[Any]] = attrs.field(
-        validator=of_type(Mapping)
-    )
-    _changes: ChangeSet = attrs.field(init=False)
-
-    @_changes.default
-    def _new_changes(self) -> ChangeSet:
-        return ChangeSet(self.repositories)
-
-    def get(self, aggregate_type: type[AggregateT], aggregate_id: object) -> AggregateT:
-        """Return the aggregate with that id; the same instance each time.
-
-        Raises:
-            AggregateNotFoundError: There is none.
-            TypeError: It is no class of aggregates.
-            UnitOfWorkError: It has ended.
-        """
-        return self._changes.get(aggregate_type, aggregate_id)
-
-    def add(self, aggregate: AggregateRoot) -> None:
-        """Have an aggregate saved by ``commit``: a new one, or one that was changed silently.
-
-        Raises:
-            TypeError: It is no aggregate.
-            UnitOfWorkError: It has ended, or has no repository for it.
-        """
-        self._changes.add(aggregate)
-
-    def remove(self, aggregate: AggregateRoot) -> None:
-        """Have ``commit`` remove a loaded aggregate from its repository; its events stay.
-
-        Raises:
-            TypeError: It is no aggregate.
-            UnitOfWorkError: It has ended, or has no repository for it; or it is new.
-        """
-        self._changes.remove(aggregate)
-
-    def register(
-        self,
-        aggregate: AggregateT,
-        *,
-        rule: IRuleValidator[AggregateT] | None = None,
-        repository: IRepository[AggregateT] | None = None,
-        logic: Callable[[AggregateT], object] | None = None,
-    ) -> None:
-        """Have ``commit`` run logic on an aggregate, check its rules, and save it.
-
-        Raises:
-            TypeError: Something else was given than is asked for.
-            UnitOfWorkError: It has ended, or has no repository for it.
-        """
-        self._changes.register(
-            Registration(aggregate=aggregate, rule=rule, repository=repository, logic=logic)
-        )
-
-    def try_commit(self) -> DryRunResult:
-        """Run logic and rules on copies, and end: aggregates, database and broker are untouched.
-
-        Raises:
-            UnitOfWorkError: It has ended.
-        """
-        self._changes.end()
-        return self._changes.try_run()
 
     def commit(self) -> None:
         """Save the aggregates in one transaction, then publish their events.
@@ -136,21 +61,6 @@ class UnitOfWork:
             raise
         self._changes.forget()
         self._publish(events)
-
-    def rollback(self) -> None:
-        """Undo everything: loaded aggregates drop their events, new ones keep them."""
-        self._changes.roll_back()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.rollback()
 
     def _save(self) -> list[DomainEvent]:
         return [

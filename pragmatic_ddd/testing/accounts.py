@@ -2,7 +2,15 @@
 
 from collections.abc import Callable, Sequence
 
-from pragmatic_ddd.domain import AggregateRoot, DomainEvent
+from pragmatic_ddd.domain import (
+    AggregateRoot,
+    BrokenRuleRegistry,
+    DomainEvent,
+    EntityRule,
+    MessageCode,
+    RuleItem,
+)
+from pragmatic_ddd.errors import DomainError
 from pragmatic_ddd.ports import IUnitOfWork, OutboxMessage
 
 UnitsOfWork = Callable[[], IUnitOfWork]
@@ -42,3 +50,43 @@ class Account(AggregateRoot, name="contract.account"):
     def quote(self, rate: float) -> None:
         """Raise an event without changing anything."""
         self.collect_event(RateQuoted(aggregate_id=str(self.id), rate=rate))
+
+
+class AccountRules(BrokenRuleRegistry):
+    """What must hold for an account."""
+
+    OVERDRAWN = MessageCode("contract.account.overdrawn", "{balance} is below zero")
+    ODD = MessageCode("contract.account.odd", "a balance is even")
+
+
+ACCOUNT_RULES = EntityRule[Account](
+    RuleItem(
+        AccountRules.OVERDRAWN,
+        lambda account: account.balance >= 0,
+        parameters=lambda account: {"balance": account.balance},
+    ),
+    RuleItem(AccountRules.ODD, lambda account: account.balance % 2 == 0),
+)
+
+
+class AccountClosedError(DomainError):
+    """Logic refuses."""
+
+
+def deposit_4(account: Account) -> None:
+    """Logic that changes an account and raises an event."""
+    account.deposit(4)
+
+
+def deposit_and_note(account: Account) -> None:
+    """Logic that leaves a trace of each kind, a broken rule among them."""
+    account.record_operation("contract.account.deposit")
+    account.deposit(4)
+    account.add_broken_rule(AccountRules.ODD)
+
+
+def refuse(account: Account) -> None:
+    """Logic that has changed something when it refuses."""
+    account.deposit(1)
+    account.add_broken_rule(AccountRules.ODD)
+    raise AccountClosedError(account.id)

@@ -21,14 +21,14 @@ from pragmatic_ddd.errors import (
     UnitOfWorkError,
 )
 from pragmatic_ddd.testing.accounts import Account, StoredMessages, UnitsOfWork
-from pragmatic_ddd.testing.unit_of_work_registering import UnitOfWorkRegistering
+from pragmatic_ddd.testing.unit_of_work_trying import UnitOfWorkTrying
 
 
 class CustomerLeftError(Exception):
     """Something that goes wrong in the middle."""
 
 
-class UnitOfWorkContract(UnitOfWorkRegistering):
+class UnitOfWorkContract(UnitOfWorkTrying):
     """What every unit of work promises.
 
     Attributes:

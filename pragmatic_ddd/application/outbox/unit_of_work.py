@@ -4,10 +4,6 @@ For repositories without an ORM session. With SQLAlchemy's ORM, use the unit of 
 adapter, or a plain session with the outbox attached.
 """
 
-from collections.abc import Callable, Mapping
-from types import TracebackType
-from typing import Any, Self, TypeVar
-
 import attrs
 from attrs.validators import optional
 
@@ -15,20 +11,13 @@ from pragmatic_ddd.application.arguments import implements, of_type
 from pragmatic_ddd.application.change_set import ChangeSet
 from pragmatic_ddd.application.outbox.eager import EagerOutboxPublisher
 from pragmatic_ddd.application.outbox.encoding import EventEncoding
-from pragmatic_ddd.application.registered_work import Registration
-from pragmatic_ddd.domain.aggregate import AggregateRoot
-from pragmatic_ddd.domain.rules import IRuleValidator
-from pragmatic_ddd.ports.dry_run import DryRunResult
+from pragmatic_ddd.application.repository_unit_of_work import RepositoryUnitOfWork
 from pragmatic_ddd.ports.outbox import IOutboxStore
 from pragmatic_ddd.ports.outbox_message import OutboxMessage, Reservation, StoredMessage
-from pragmatic_ddd.ports.repositories import IRepository
-from pragmatic_ddd.ports.transactions import ITransactionOperations
-
-AggregateT = TypeVar("AggregateT", bound=AggregateRoot)
 
 
 @attrs.define(kw_only=True, eq=False)
-class OutboxUnitOfWork:
+class OutboxUnitOfWork(RepositoryUnitOfWork):
     """Saves what it has loaded or was given, writes the outbox, and announces after the commit.
 
     Every aggregate that was added or registered is saved, and of the loaded ones those that
@@ -49,13 +38,8 @@ class OutboxUnitOfWork:
         TypeError: Something else was given than is asked for.
     """
 
-    transactions: ITransactionOperations = attrs.field(validator=implements(ITransactionOperations))
     store: IOutboxStore = attrs.field(validator=implements(IOutboxStore))
     encoding: EventEncoding = attrs.field(validator=of_type(EventEncoding))
-    # Of each type its own.
-    repositories: Mapping[type[AggregateRoot], IRepository[Any]] = attrs.field(
-        validator=of_type(Mapping)
-    )
     eager: EagerOutboxPublisher | None = attrs.field(
         default=None, validator=optional(of_type(EagerOutboxPublisher))
     )
@@ -65,61 +49,6 @@ class OutboxUnitOfWork:
     @_changes.default
     def _new_changes(self) -> ChangeSet:
         return ChangeSet(self.repositories)
-
-    def get(self, aggregate_type: type[AggregateT], aggregate_id: object) -> AggregateT:
-        """Return the aggregate with that id; the same instance each time.
-
-        Raises:
-            AggregateNotFoundError: There is none.
-            TypeError: It is no class of aggregates.
-            UnitOfWorkError: It has ended.
-        """
-        return self._changes.get(aggregate_type, aggregate_id)
-
-    def add(self, aggregate: AggregateRoot) -> None:
-        """Have an aggregate saved by ``commit``: a new one, or one that was changed silently.
-
-        Raises:
-            TypeError: It is no aggregate.
-            UnitOfWorkError: It has ended, or has no repository for it.
-        """
-        self._changes.add(aggregate)
-
-    def remove(self, aggregate: AggregateRoot) -> None:
-        """Have ``commit`` remove a loaded aggregate from its repository; its events stay.
-
-        Raises:
-            TypeError: It is no aggregate.
-            UnitOfWorkError: It has ended, or has no repository for it; or it is new.
-        """
-        self._changes.remove(aggregate)
-
-    def register(
-        self,
-        aggregate: AggregateT,
-        *,
-        rule: IRuleValidator[AggregateT] | None = None,
-        repository: IRepository[AggregateT] | None = None,
-        logic: Callable[[AggregateT], object] | None = None,
-    ) -> None:
-        """Have ``commit`` run logic on an aggregate, check its rules, and save it.
-
-        Raises:
-            TypeError: Something else was given than is asked for.
-            UnitOfWorkError: It has ended, or has no repository for it.
-        """
-        self._changes.register(
-            Registration(aggregate=aggregate, rule=rule, repository=repository, logic=logic)
-        )
-
-    def try_commit(self) -> DryRunResult:
-        """Run logic and rules on copies, and end: aggregates, database and broker are untouched.
-
-        Raises:
-            UnitOfWorkError: It has ended.
-        """
-        self._changes.end()
-        return self._changes.try_run()
 
     def commit(self) -> None:
         """Save the aggregates and store their events in one transaction, then announce them.
@@ -145,21 +74,6 @@ class OutboxUnitOfWork:
         self._changes.forget()
         if self.eager is not None and is_outermost:
             self.eager.announce(stored, self._reservation)
-
-    def rollback(self) -> None:
-        """Undo everything: loaded aggregates drop their events, new ones keep them."""
-        self._changes.roll_back()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.rollback()
 
     def _store(self, *, owned: bool) -> list[StoredMessage]:
         """Save, then store: the rows get their numbers after the aggregates are locked."""
