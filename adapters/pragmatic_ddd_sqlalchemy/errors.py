@@ -105,12 +105,19 @@ def translated(
     """
     try:
         yield
-    except DBAPIError as error:
-        if connection is not None:
-            _invalidate_if_useless(connection, error)
-        raise _translation(error, table) from error
     except SQLAlchemyError as error:
-        raise OutboxStoreError(f"{type(error).__name__}: {error}") from error
+        raise translation(error, connection, table) from error
+
+
+def translation(
+    error: SQLAlchemyError, connection: sa.Connection | None, table: sa.Table | None
+) -> OutboxStoreError:
+    """Return what ``translated`` raises instead of an error, and do what it does."""
+    if not isinstance(error, DBAPIError):
+        return OutboxStoreError(f"{type(error).__name__}: {error}")
+    if connection is not None:
+        _invalidate_if_useless(connection, error)
+    return _translation_of_driver(error, table)
 
 
 def is_conflict(error: BaseException) -> bool:
@@ -151,7 +158,7 @@ def _is_useless_after(error: BaseException) -> bool:
     return is_read_only(error) or _says(error, frozenset(), _TOO_LARGE_CODES)
 
 
-def _translation(error: DBAPIError, table: sa.Table | None) -> OutboxStoreError:
+def _translation_of_driver(error: DBAPIError, table: sa.Table | None) -> OutboxStoreError:
     text = f"{type(error.orig).__name__}: {error.orig}"
     if table is not None and _is_missing(table, error):
         text += f"; there is no table {table.fullname}: create it with the statements of ddl()"

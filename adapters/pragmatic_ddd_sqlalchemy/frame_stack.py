@@ -8,7 +8,7 @@ A frame exists for the outermost transaction and for each savepoint in it. When 
 transaction ends the whole stack is gone, so nothing leaks into the next one.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import attrs
 from sqlalchemy import Connection, RootTransaction, Transaction
@@ -36,6 +36,7 @@ class FrameStack:
         is_touched: Whether the flush that is about to begin will write whatever is unwritten.
         is_sealed: Whether its events have been written to the outbox.
         refusal: Why it can only be rolled back: its aggregates have noted broken rules.
+        storing: Writes the rows of a sealed transaction together with the COMMIT that ends it.
         stored: The rows written to the outbox.
         reservation: What the eager path has reserved for them.
         is_joined: Whether somebody else commits: the session is bound to a connection.
@@ -53,6 +54,7 @@ class FrameStack:
     is_touched: bool = False
     is_sealed: bool = False
     refusal: DomainError | None = None
+    storing: Callable[[], None] | None = None
     stored: list[StoredMessage] = attrs.field(factory=list)
     reservation: Reservation | None = None
     is_joined: bool = False
@@ -180,6 +182,12 @@ class FrameStack:
             return False
         self.commits_begun.clear()
         return True
+
+    def store_with_commit(self) -> None:
+        """Do what has waited for the COMMIT of its connection, and is one with it."""
+        storing, self.storing = self.storing, None
+        if storing is not None:
+            storing()
 
     def refuse_broken(self) -> None:
         """Refuse to commit what has noted broken rules, now and until it is rolled back.

@@ -2,13 +2,16 @@
 
     touch, flush, build deferred events ──▶ until nothing new ──▶ encode ──▶ reserve ──▶ INSERT
 
+The INSERT waits for the COMMIT where both can be sent at once.
+
 The rows come after the aggregates' own UPDATE, in the same transaction: within one aggregate,
 the order of their ids is the order of the commits.
 """
 
+import functools
 import logging
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 import attrs
@@ -183,11 +186,29 @@ class OutboxWriter:
         if self.eager is not None and not stack.is_joined:
             stack.reservation = _reserve(self.eager, len(messages))
         try:
-            stack.stored = self.store.store_in(connection, messages, stack.reservation)
+            storing = None
+            if len(stack.shares) == 1 and not stack.is_joined:
+                storing = self.store.storing_with_commit(connection, messages, stack.reservation)
+            if storing is None:
+                stack.stored = self.store.store_in(connection, messages, stack.reservation)
+            else:
+                stack.storing = functools.partial(self._store_with_commit, stack, storing)
         except BaseException:
-            self.finish(stack)
-            stack.reservation = None
+            self._give_up(stack)
             raise
+
+    def _store_with_commit(
+        self, stack: FrameStack, storing: Callable[[], list[StoredMessage]]
+    ) -> None:
+        try:
+            stack.stored = storing()
+        except BaseException:
+            self._give_up(stack)
+            raise
+
+    def _give_up(self, stack: FrameStack) -> None:
+        self.finish(stack)
+        stack.reservation = None
 
     def _connection(
         self, session: Session, stack: FrameStack, states: Iterable[State]

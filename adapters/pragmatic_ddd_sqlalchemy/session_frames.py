@@ -3,14 +3,16 @@
 A frame knows only what happened in it; the stack of them is the whole transaction.
 """
 
+from collections.abc import Sequence
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import attrs
-from sqlalchemy import Connection
+from sqlalchemy import Connection, RootTransaction
 from sqlalchemy.orm import InstanceState, SessionTransaction
 
 from pragmatic_ddd.domain import AggregateRoot, DomainEvent, TriggeredEvents
+from pragmatic_ddd.domain.triggered_events import EventsMark
 from pragmatic_ddd.ports import OutboxMessage
 
 State = InstanceState[Any]  # of whatever class is mapped
@@ -39,9 +41,14 @@ class Debt:
 
     Attributes:
         is_open: Whether, by the last flush or record, it had written what has unstored events.
+        is_settled: Whether it has ended.
+        left_in: Transactions of connections that, all the same, hold what it has written, and
+            never its events.
     """
 
     is_open: bool = False
+    is_settled: bool = False
+    left_in: "Sequence[ref[RootTransaction]]" = ()
 
 
 @attrs.define(eq=False)
@@ -71,7 +78,7 @@ class Pin:
 
     def begin(self) -> None:
         """Begin a commit with the events that are ready, up to the first deferred one."""
-        events = self._events.mark()[: self.event_count]
+        events = self._to_store()
         self.built.clear()
         for event in events:
             if not isinstance(event, DomainEvent):
@@ -80,10 +87,14 @@ class Pin:
 
     def build(self) -> bool:
         """Build the events that are not built yet; return whether there were any."""
-        events = self._events.mark()[len(self.built) : self.event_count]
+        events = self._to_store()[len(self.built) :]
         for event in events:
             self.built.append(event if isinstance(event, DomainEvent) else event())
         return bool(events)
+
+    def _to_store(self) -> EventsMark:
+        events = self._events.mark()
+        return events if self.left_with is None else events[: self.left_with]
 
 
 @attrs.define(eq=False)

@@ -17,7 +17,7 @@ from sqlalchemy.orm import SessionTransaction
 from sqlalchemy.orm.attributes import instance_state
 
 from pragmatic_ddd.domain import AggregateRoot
-from pragmatic_ddd_sqlalchemy.commits_elsewhere import notice_connection, notice_end
+from pragmatic_ddd_sqlalchemy.connection_commits import notice_connection, notice_end
 from pragmatic_ddd_sqlalchemy.outbox_session import OutboxSession
 from pragmatic_ddd_sqlalchemy.outbox_writer import OutboxWriter
 from pragmatic_ddd_sqlalchemy.versioned_writes import notice_writes, restore_version
@@ -111,7 +111,7 @@ def _become_new(session: OutboxSession, instance: object) -> None:
     if isinstance(instance, AggregateRoot):
         work, state = session.outbox_work, instance_state(instance)
         work.become_new(instance)
-        if state in work.versions_before:
+        if work.versions_before and state in work.versions_before:
             restore_version(instance, work.versions_before.pop(state))
 
 

@@ -34,7 +34,7 @@ class SessionWork:
     stack: FrameStack | None = None
     waiting: dict[State, AggregateRoot] = attrs.field(factory=dict)
     waiting_records: list[OutboxMessage] = attrs.field(factory=list)
-    versions_before: "WeakKeyDictionary[State, object]" = attrs.field(factory=WeakKeyDictionary)
+    versions_before: "WeakKeyDictionary[State, object] | None" = None  # most insert nothing
     versions_to_update: dict[State, object] = attrs.field(factory=dict)
     has_hooks: bool = False
     held: list[Callable[[], None]] | None = None
@@ -61,8 +61,7 @@ class SessionWork:
             stack.pop()
             return None
         self.stack = None
-        if self.versions_before:  # clear() takes longer than all else here
-            self.versions_before.clear()
+        self.versions_before = None
         self.versions_to_update.clear()
         return stack
 
@@ -157,6 +156,12 @@ class SessionWork:
         self.waiting.pop(state, None)
         if self.stack is not None:
             self.stack.unpin(state)
+
+    def note_version_before(self, state: State, version: object) -> None:
+        """Note the version that an aggregate has before it is inserted; the first one stays."""
+        if self.versions_before is None:
+            self.versions_before = WeakKeyDictionary()
+        self.versions_before.setdefault(state, version)
 
     def written(self, state: State, write: Write) -> None:
         """Note that the flush has written an aggregate's row under its version check."""

@@ -2,10 +2,12 @@
 
 import datetime as dt
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import attrs
 import sqlalchemy as sa
+from sqlalchemy.exc import SQLAlchemyError
 
 from pragmatic_ddd.application.arguments import check_count, check_type, of_type
 from pragmatic_ddd.application.forking import reset_in_child
@@ -26,7 +28,7 @@ from pragmatic_ddd_sqlalchemy.dialects import IOutboxDialect, outbox_dialect
 from pragmatic_ddd_sqlalchemy.dialects.sql import Sql
 from pragmatic_ddd_sqlalchemy.dialects.statements import Inserted
 from pragmatic_ddd_sqlalchemy.engine import is_in_memory, refuse_unprepared
-from pragmatic_ddd_sqlalchemy.errors import translated
+from pragmatic_ddd_sqlalchemy.errors import translation
 from pragmatic_ddd_sqlalchemy.maintenance import Maintenance
 from pragmatic_ddd_sqlalchemy.own_transactions import OwnTransactions
 from pragmatic_ddd_sqlalchemy.row_limits import checked_token, shortened, unique
@@ -34,6 +36,10 @@ from pragmatic_ddd_sqlalchemy.rows import as_json, batches, entry_of, row_of
 from pragmatic_ddd_sqlalchemy.table import LONGEST_ERROR, LONGEST_RECEIPT, outbox_message
 from pragmatic_ddd_sqlalchemy.transactions import SqlAlchemyTransactionOperations
 from pragmatic_ddd_sqlalchemy.undone import notice_undone, refuse_undone
+
+_Insert = Callable[
+    [sa.Connection, Sequence[dict[str, Any]], Reservation | None], Mapping[str, Inserted]
+]
 
 _SMALLEST_WAIT = dt.timedelta(microseconds=1)
 
@@ -96,19 +102,54 @@ class SqlAlchemyOutboxStore:
         """Do what ``store`` does, in the transaction that a connection has open."""
         if not messages:
             return []
+        return self._storing(connection, messages, reservation, self._dialect.insert)()
+
+    def storing_with_commit(
+        self,
+        connection: sa.Connection,
+        messages: Sequence[OutboxMessage],
+        reservation: Reservation | None = None,
+    ) -> Callable[[], list[StoredMessage]] | None:
+        """Return what does what ``store_in`` does and commits, both in one round trip.
+
+        Returns:
+            Call it as the last thing of the transaction, before the driver's commit, which has
+            nothing left to do. It raises as ``store_in`` where the rows are refused, and as the
+            driver does where the commit is, or the connection is lost. ``None``: it cannot be done
+            on this connection; use ``store_in``.
+        """
+        insert = self._dialect.committing_insert
+        if insert is None or not insert.can_commit(connection):
+            return None
+        return self._storing(connection, messages, reservation, insert.insert_and_commit)
+
+    def _storing(
+        self,
+        connection: sa.Connection,
+        messages: Sequence[OutboxMessage],
+        reservation: Reservation | None,
+        insert: _Insert,
+    ) -> Callable[[], list[StoredMessage]]:
+        """Refuse what the messages themselves show, and return what is left to do."""
         if reservation is not None:
             self._check_within_horizon(reservation.grace, "grace")
             checked_token(reservation.claim_token)
         rows = [row_of(message) for message in messages]
-        started = time.monotonic()
-        with translated(connection, self.table):
-            refuse_undone(connection)
-            refuse_narrow(connection)
-            inserted = self._dialect.insert(connection, rows, reservation)
-        return [
-            _stored(message, inserted[message.message_id], reservation, started)
-            for message in messages
-        ]
+
+        def store() -> list[StoredMessage]:
+            started = time.monotonic()
+            try:  # as ``translated``, without what a generator takes on the way of each commit
+                refuse_undone(connection)
+                refuse_narrow(connection)
+                inserted = insert(connection, rows, reservation)
+            except SQLAlchemyError as error:
+                raise translation(error, connection, self.table) from error
+            return [
+                _stored(message, inserted[message.message_id], reservation, started)
+                for message in messages
+            ]
+
+        return store
 
     @property
     def settles_beside_claims(self) -> bool:

@@ -13,7 +13,7 @@ know SQLAlchemy, and must not see its errors.
 import copy
 from collections.abc import Callable, Iterator
 from types import TracebackType
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Self, TypeVar
 
 import attrs
 import sqlalchemy as sa
@@ -28,6 +28,7 @@ from pragmatic_ddd.ports import DryRunResult, IRepository
 from pragmatic_ddd_sqlalchemy.errors import lost_races_told, translated
 from pragmatic_ddd_sqlalchemy.outbox_session import OutboxSession
 from pragmatic_ddd_sqlalchemy.repository import Repository
+from pragmatic_ddd_sqlalchemy.session_work import SessionWork
 
 AggregateT = TypeVar("AggregateT", bound=AggregateRoot)
 
@@ -47,6 +48,7 @@ class SqlAlchemyUnitOfWork:
     session: Session
     _registered: RegisteredWork = attrs.field(factory=RegisteredWork, init=False)
     _to_remove: list[AggregateRoot] = attrs.field(factory=list, init=False)
+    _work: SessionWork = attrs.field(init=False, repr=False)
     _is_ending: bool = attrs.field(default=False, init=False)
     _has_ended: bool = attrs.field(default=False, init=False)
     _left_behind: object = attrs.field(default=None, init=False, repr=False)
@@ -55,6 +57,7 @@ class SqlAlchemyUnitOfWork:
         if not isinstance(self.session, OutboxSession):
             check_type("session", self.session, Session)
             raise UnitOfWorkError(_NOT_ATTACHED)
+        self._work = self.session.outbox_work
 
     def get(self, aggregate_type: type[AggregateT], aggregate_id: object) -> AggregateT:
         self._check_open()
@@ -121,7 +124,7 @@ class SqlAlchemyUnitOfWork:
 
     def commit(self) -> None:
         self._begin_to_end()
-        work = cast("OutboxSession", self.session).outbox_work
+        work = self._work
         work.hold()
         try:
             if self._registered or self._to_remove:  # most units of work have neither
@@ -176,7 +179,7 @@ class SqlAlchemyUnitOfWork:
 
     def _loaded_aggregates(self) -> Iterator[AggregateRoot]:
         """Iterate over the aggregates to which a rollback gives the state that is stored."""
-        stack = cast("OutboxSession", self.session).outbox_work.stack
+        stack = self._work.stack
         for one in self.session.identity_map.values():
             if isinstance(one, AggregateRoot):
                 state = attributes.instance_state(one)
@@ -187,7 +190,8 @@ class SqlAlchemyUnitOfWork:
         return attributes.instance_state(aggregate).deleted or aggregate in self.session.deleted
 
     def _begin_to_end(self) -> None:
-        self._check_not_ending()
+        if self._has_ended or self._is_ending:
+            self._check_not_ending()
         self._is_ending = True
 
     def _check_not_ending(self) -> None:

@@ -157,7 +157,7 @@ def _before_insert(mapper: AnyMapper, _: Connection, aggregate: AggregateRoot) -
     state: State = attributes.instance_state(aggregate)
     work, key = _work_of(state), version_key(mapper)
     if work is not None and key is not None:
-        work.versions_before.setdefault(state, state.dict.get(key, _ABSENT))
+        work.note_version_before(state, state.dict.get(key, _ABSENT))
         if not state.dict.get(key):
             # Else its 0 would be written where it takes the row of one that is just deleted.
             state.dict.pop(key, None)

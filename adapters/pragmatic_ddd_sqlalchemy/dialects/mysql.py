@@ -282,6 +282,7 @@ class MySqlDialect:
     opening: Sql | None = _OPENING
     settles_beside_claims: bool = True
     oldest_server: str = "MySQL 8.0.4 or MariaDB 10.6 (SKIP LOCKED, JSON_TABLE)"
+    committing_insert: None = None
     _insert: MySqlInsert
     _gaps: Sql
     _mark: Sql

@@ -295,7 +295,7 @@ class PostgreSqlDialect:
     opening: Sql | None = None
     settles_beside_claims: bool = True
     oldest_server: str = "PostgreSQL 12 (AS MATERIALIZED)"
-    _insert: PostgreSqlInsert
+    committing_insert: PostgreSqlInsert
     _take: Sql
     _park_tails: Sql
 
@@ -305,7 +305,7 @@ class PostgreSqlDialect:
         names = _FRAGMENTS | names_of(table, dialect)
         return cls(
             statements=prepared(_STATEMENTS, names),
-            insert=PostgreSqlInsert.for_table(table, dialect),
+            committing_insert=PostgreSqlInsert.for_table(table, dialect),
             take=named(_TAKE, names),
             park_tails=named(_PARK_TAILS, names),
         )
@@ -319,7 +319,7 @@ class PostgreSqlDialect:
         rows: Sequence[dict[str, Any]],
         reservation: Reservation | None,
     ) -> dict[str, Inserted]:
-        return self._insert.insert(connection, rows, reservation)
+        return self.committing_insert.insert(connection, rows, reservation)
 
     def take(
         self,

@@ -3,20 +3,20 @@
 ``clock_timestamp()``, never ``now()``: see the dialect.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import attrs
 import sqlalchemy as sa
 
 from pragmatic_ddd.ports.outbox_message import Reservation
+from pragmatic_ddd_sqlalchemy.dialects.pipelined_commit import execute_and_commit, has_pipeline
 from pragmatic_ddd_sqlalchemy.dialects.sql import Sql
 from pragmatic_ddd_sqlalchemy.dialects.statements import (
     Inserted,
     insert_parameters,
     named,
     names_of,
-    ownable,
     reserved,
 )
 
@@ -48,7 +48,7 @@ FROM (
     FROM {rows} AS b
     ORDER BY b.place
 ) AS n
-RETURNING {returned}, claim_token IS NOT NULL AS owned
+RETURNING message_id, id, claim_token IS NOT NULL AS owned
 """
 
 _COLUMNS = {
@@ -89,8 +89,8 @@ class PostgreSqlInsert:
         """Put the table's names into the SQL."""
         names = names_of(table, dialect)
         return cls(
-            insert_many=named(_INSERT, {"rows": _MANY_ROWS, "returned": "message_id, id"} | names),
-            insert_one=named(_INSERT, {"rows": _ONE_ROW, "returned": "id"} | names),
+            insert_many=named(_INSERT, {"rows": _MANY_ROWS} | names),
+            insert_one=named(_INSERT, {"rows": _ONE_ROW} | names),
         )
 
     def insert(
@@ -100,21 +100,37 @@ class PostgreSqlInsert:
         reservation: Reservation | None,
     ) -> dict[str, Inserted]:
         """Insert rows in the given order; see ``IOutboxDialect.insert``."""
-        if len(rows) == 1:
-            return self._insert_single(connection, rows[0], reservation)
-        inserted = self._insert_many.execute(connection, insert_parameters(rows, reservation))
-        return {
-            message_id: Inserted(id=row_id, owned=owned)
-            for message_id, row_id, owned in inserted.all()
-        }
+        sql, parameters = self._statement(rows, reservation)
+        return _inserted(sql.execute(connection, parameters).all())
 
-    def _insert_single(
-        self, connection: sa.Connection, row: dict[str, Any], reservation: Reservation | None
+    def can_commit(self, connection: sa.Connection) -> bool:
+        """Say whether ``insert_and_commit`` can be used on a connection."""
+        return has_pipeline(connection)
+
+    def insert_and_commit(
+        self,
+        connection: sa.Connection,
+        rows: Sequence[dict[str, Any]],
+        reservation: Reservation | None,
     ) -> dict[str, Inserted]:
-        owner = reservation if all(ownable([row], reservation)) else None
-        parameters = row | reserved(owner)
+        """Do what ``insert`` does, and commit; see ``execute_and_commit``."""
+        sql, parameters = self._statement(rows, reservation)
+        text = sql.text_for(connection.dialect)
+        return _inserted(execute_and_commit(connection, text, parameters))
+
+    def _statement(
+        self, rows: Sequence[dict[str, Any]], reservation: Reservation | None
+    ) -> tuple[Sql, dict[str, Any]]:
+        if len(rows) > 1:
+            return self._insert_many, insert_parameters(rows, reservation)
+        (row,) = rows
+        may_be_owned = row["aggregate_version"] is not None  # see ``ownable``
+        parameters = row | reserved(reservation if may_be_owned else None)
         for name in _NUMBERS:
             value = parameters[name]
             parameters[name] = None if value is None else str(value)
-        row_id, owned = self._insert_one.execute(connection, parameters).one()
-        return {row["message_id"]: Inserted(id=row_id, owned=owned)}
+        return self._insert_one, parameters
+
+
+def _inserted(returned: Iterable[Sequence[Any]]) -> dict[str, Inserted]:
+    return {message_id: Inserted(id=row_id, owned=owned) for message_id, row_id, owned in returned}

@@ -319,6 +319,7 @@ class SqliteDialect:
     opening: Sql | None = None
     settles_beside_claims: bool = False  # there is one writer
     oldest_server: str = "SQLite 3.35 (UPDATE … FROM … RETURNING)"
+    committing_insert: None = None
     _insert: Sql
     _take: Sql
     _park_tails: Sql

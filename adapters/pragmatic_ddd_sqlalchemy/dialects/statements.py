@@ -95,6 +95,28 @@ class Inserted:
     owned: bool
 
 
+class ICommittingInsert(Protocol):
+    """Inserts rows together with the COMMIT, so that an INSERT costs no round trip of its own."""
+
+    @abstractmethod
+    def can_commit(self, connection: sa.Connection) -> bool:
+        """Say whether that can be done on a connection."""
+
+    @abstractmethod
+    def insert_and_commit(
+        self,
+        connection: sa.Connection,
+        rows: Sequence[dict[str, Any]],
+        reservation: Reservation | None,
+    ) -> dict[str, Inserted]:
+        """Do what ``IOutboxDialect.insert`` does, and commit the driver's transaction.
+
+        Raises:
+            sqlalchemy.exc.DBAPIError: The rows were refused, and nothing is committed.
+            Exception: Of the driver: the commit failed, or nobody knows.
+        """
+
+
 class IOutboxDialect(Protocol):
     """The SQL of one kind of database, for one table.
 
@@ -105,6 +127,7 @@ class IOutboxDialect(Protocol):
         opening: First statement of those; ``None``: there is none.
         settles_beside_claims: Whether two transactions can write at once.
         oldest_server: The oldest server that knows this SQL, for people.
+        committing_insert: Inserts rows together with the COMMIT; ``None``: nothing does here.
     """
 
     @property
@@ -126,6 +149,10 @@ class IOutboxDialect(Protocol):
     @property
     @abstractmethod
     def oldest_server(self) -> str: ...
+
+    @property
+    @abstractmethod
+    def committing_insert(self) -> ICommittingInsert | None: ...
 
     @abstractmethod
     def serves(self, dialect: sa.Dialect) -> bool:

@@ -1,0 +1,206 @@
+"""The INSERT of the events and the COMMIT in one round trip, on PostgreSQL with psycopg."""
+
+import contextlib
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.orm import Session
+
+from pragmatic_ddd.errors import OutboxStoreError
+from tests.adapters.sqlalchemy.models import Order, OrderPaid, order_table, outbox_message
+from tests.adapters.sqlalchemy.shop import Shop, shop_on
+from tests.adapters.sqlalchemy.statements import statements_of
+
+pytestmark = pytest.mark.service("postgresql")
+
+
+@pytest.fixture
+def shop() -> Iterator[Shop]:
+    with shop_on("postgresql") as shop:
+        shop.place("o1")
+        yield shop
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The verbs of the statements that go to the server, one text for each round trip."""
+    round_trips: list[str] = []
+    pipelined: list[str] | None = None
+    execute, commit = psycopg.Cursor.execute, psycopg.Connection.commit
+    pipeline = psycopg.Connection.pipeline
+
+    def noting_execute(
+        cursor: psycopg.Cursor[object], query: object, *arguments: object, **options: object
+    ) -> object:
+        verb = str(query).split(maxsplit=1)[0]
+        (round_trips if pipelined is None else pipelined).append(verb)
+        return execute(cursor, query, *arguments, **options)  # type: ignore[call-overload]
+
+    @contextlib.contextmanager
+    def noting_pipeline(connection: psycopg.Connection[object]) -> Iterator[None]:
+        nonlocal pipelined
+        pipelined = []
+        with pipeline(connection):
+            yield
+        round_trips.append(" ".join(pipelined))
+        pipelined = None
+
+    def noting_commit(connection: psycopg.Connection[object]) -> None:
+        if connection.info.transaction_status is not psycopg.pq.TransactionStatus.IDLE:
+            round_trips.append("COMMIT")
+        commit(connection)
+
+    monkeypatch.setattr(psycopg.Cursor, "execute", noting_execute)
+    monkeypatch.setattr(psycopg.Connection, "pipeline", noting_pipeline)
+    monkeypatch.setattr(psycopg.Connection, "commit", noting_commit)
+    return round_trips
+
+
+@pytest.mark.parametrize("orders", [["o1"], ["o1", "o2", "o3"]])
+def test_events_cost_no_round_trip_of_their_own(
+    shop: Shop, sent: list[str], orders: list[str]
+) -> None:
+    shop.place(*orders[1:])
+    sent.clear()
+    with shop.sessions.begin() as session:
+        for order_id in orders:
+            session.get_one(Order, order_id).pay()
+
+    assert sent[-2:] == ["UPDATE", "INSERT COMMIT"]
+    assert shop.rows().count("order.paid") == len(orders)
+    assert len(shop.eager.announced_types) == len(orders)
+
+
+def test_who_listens_to_the_engine_sees_the_insert(shop: Shop, sent: list[str]) -> None:
+    with statements_of(shop.engine) as statements, shop.sessions.begin() as session:
+        session.get_one(Order, "o1").pay()
+
+    assert sent[-3:] == ["UPDATE", "INSERT", "COMMIT"]
+    assert "INSERT" in statements[-1]
+
+
+def test_an_engine_that_logs_logs_the_insert(
+    shop: Shop, sent: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    shop.engine.echo = True
+    with shop.sessions.begin() as session:
+        session.get_one(Order, "o1").pay()
+    shop.engine.echo = False
+
+    assert sent[-1] == "COMMIT"
+    assert any("INSERT" in record.getMessage() for record in caplog.records)
+
+
+def test_what_a_later_listener_does_is_in_the_same_transaction(shop: Shop, sent: list[str]) -> None:
+    def note(session: Session) -> None:
+        session.execute(sa.text("SELECT 1"))
+
+    sa.event.listen(shop.sessions, "before_commit", note)
+    with shop.sessions.begin() as session:
+        session.get_one(Order, "o1").pay()
+
+    assert sent[-3:] == ["UPDATE", "SELECT", "INSERT COMMIT"]
+
+
+def test_a_later_listener_that_fails_leaves_nothing(shop: Shop) -> None:
+    def refuse(_: Session) -> None:
+        raise LookupError
+
+    sa.event.listen(shop.sessions, "before_commit", refuse)
+    with pytest.raises(LookupError), shop.sessions.begin() as session:
+        session.get_one(Order, "o1").pay()
+    sa.event.remove(shop.sessions, "before_commit", refuse)
+
+    with shop.sessions.begin() as session:
+        session.get_one(Order, "o1").pay()
+    assert shop.rows() == ["order.placed", "order.paid"]
+
+
+def test_refused_rows_leave_nothing_and_a_connection_that_goes_on(shop: Shop) -> None:
+    with shop.engine.connect() as connection:
+        message_id = connection.scalars(sa.select(outbox_message.c.message_id)).one()
+    with shop.sessions() as session:
+        order = session.get_one(Order, "o1")
+        order.pay()
+        order.collect_event(OrderPaid(aggregate_id="o1", event_id=message_id))
+        with pytest.raises(OutboxStoreError, match="UniqueViolation"):
+            session.commit()
+
+    assert shop.rows() == ["order.placed"]
+    assert shop.orders() == {"o1": (False, 1)}
+    assert shop.eager.cancelled == shop.eager.reserved[-1:]
+
+
+def test_a_commit_that_the_server_refuses_leaves_nothing(shop: Shop) -> None:
+    with shop.engine.begin() as connection:
+        connection.execute(
+            sa.text(
+                f"ALTER TABLE {order_table} ADD COLUMN twin text, "
+                f"ADD CONSTRAINT twin UNIQUE (twin) DEFERRABLE INITIALLY DEFERRED"
+            )
+        )
+        connection.execute(
+            sa.text(
+                f"INSERT INTO {order_table} (id, paid, version, twin) VALUES ('o2', false, 1, 'x')"
+            )
+        )
+    with shop.sessions() as session:
+        session.get_one(Order, "o1").pay()
+        session.execute(sa.text(f"UPDATE {order_table} SET twin = 'x' WHERE id = 'o1'"))
+        with pytest.raises(IntegrityError, match="twin"):
+            session.commit()
+
+    assert shop.rows() == ["order.placed"]
+    assert shop.eager.cancelled == shop.eager.reserved[-1:]
+
+
+def test_a_connection_that_is_lost_before_the_commit_is_replaced(shop: Shop) -> None:
+    with shop.sessions() as session:
+        session.get_one(Order, "o1").pay()
+        session.flush()
+        backend = session.scalar(sa.text("SELECT pg_backend_pid()"))
+        with shop.engine.connect() as other:
+            other.execute(sa.text(f"SELECT pg_terminate_backend({backend}, 5000)"))
+        with pytest.raises(DBAPIError) as raised:
+            session.commit()
+
+    assert raised.value.connection_invalidated
+    assert shop.rows() == ["order.placed"]
+    assert shop.eager.cancelled == shop.eager.reserved[-1:]
+    with shop.sessions.begin() as session:
+        session.get_one(Order, "o1").pay()
+    assert shop.rows() == ["order.placed", "order.paid"]
+
+
+def test_a_session_on_two_connections_sends_them_one_by_one(shop: Shop, sent: list[str]) -> None:
+    other = sa.create_engine(shop.engine.url)
+    with shop.sessions() as session:
+        session.get_one(Order, "o1").pay()
+        session.connection(bind_arguments={"bind": other}).execute(sa.text("SELECT 1"))
+        session.commit()
+    other.dispose()
+
+    assert sent[-3:] == ["INSERT", "COMMIT", "COMMIT"]
+    assert shop.rows() == ["order.placed", "order.paid"]
+
+
+def test_a_session_joined_to_a_connection_waits_for_no_commit(shop: Shop, sent: list[str]) -> None:
+    with shop.engine.begin() as connection, shop.sessions(bind=connection) as session:
+        session.get_one(Order, "o1").pay()
+        session.commit()
+        assert sent[-1] == "INSERT"
+
+    assert shop.rows() == ["order.placed", "order.paid"]
+
+
+def test_savepoints_are_released_before(shop: Shop, sent: list[str]) -> None:
+    with shop.sessions() as session:
+        session.begin_nested()
+        session.get_one(Order, "o1").pay()
+        session.commit()
+
+    assert sent[-2:] == ["RELEASE", "INSERT COMMIT"]
+    assert shop.rows() == ["order.placed", "order.paid"]
