@@ -12,11 +12,11 @@ import traceback
 
 import attrs
 
+from pragmatic_ddd.application.events import Failure
 from pragmatic_ddd_rocketmq.errors import RefusedMessageError
 from pragmatic_ddd_rocketmq.native_producer import NativeProducer
 from pragmatic_ddd_rocketmq.outgoing_message import OutgoingMessage
 from pragmatic_ddd_rocketmq.received_message import ReceivedMessage
-from pragmatic_ddd_rocketmq.redelivery import Failure
 
 SUFFIX = "-dead-letter"
 

@@ -24,6 +24,7 @@ from typing import Any
 import attrs
 from attrs import validators
 
+from pragmatic_ddd.application.events import Failure, Redeliveries
 from pragmatic_ddd_rocketmq.credentials import Credentials
 from pragmatic_ddd_rocketmq.errors import RocketMqStartError
 from pragmatic_ddd_rocketmq.helper_thread import HelperThread
@@ -31,7 +32,6 @@ from pragmatic_ddd_rocketmq.name_server import NameServers
 from pragmatic_ddd_rocketmq.native_library import MessageCallback, NativeLibrary
 from pragmatic_ddd_rocketmq.process_end import keep_until_end, let_go, refuse_after_fork
 from pragmatic_ddd_rocketmq.received_message import ReceivedMessage, copied, message_id_of
-from pragmatic_ddd_rocketmq.redelivery import Failure, Redeliveries
 
 _logger = logging.getLogger(__name__)
 

@@ -37,6 +37,14 @@ class ReceivedMessage:
     queue_offset: int = 0
     stored_at: dt.datetime
 
+    @property
+    def where(self) -> str:
+        """Which message it is, for people."""
+        return (
+            f"message {self.message_id} of {self.topic} (queue {self.queue_id}, "
+            f"offset {self.queue_offset})"
+        )
+
 
 def message_id_of(native: Any, handle: int) -> str:  # noqa: ANN401 - ctypes.CDLL
     """Return a message's id without copying the message."""

@@ -10,6 +10,8 @@ from pragmatic_ddd.ports.commands import (
 )
 from pragmatic_ddd.ports.configuration import IConfigurationSource
 from pragmatic_ddd.ports.dry_run import DryRunResult
+from pragmatic_ddd.ports.durability import Durability
+from pragmatic_ddd.ports.event_place import EventPlace
 from pragmatic_ddd.ports.events import (
     Delivery,
     IEventManager,
@@ -23,6 +25,15 @@ from pragmatic_ddd.ports.events import (
 )
 from pragmatic_ddd.ports.feature_toggle import IFeatureToggle, ToggleState
 from pragmatic_ddd.ports.identifiers import IdSegment, IIdGenerator, IIdSegmentAllocator
+from pragmatic_ddd.ports.inbox import (
+    Arrival,
+    EventGap,
+    GapDecision,
+    Handling,
+    IGapPolicy,
+    IInbox,
+    IInboxCache,
+)
 from pragmatic_ddd.ports.metrics import IEventMetrics, PublishPath
 from pragmatic_ddd.ports.outbox import IOutboxStore
 from pragmatic_ddd.ports.outbox_message import (
@@ -36,6 +47,7 @@ from pragmatic_ddd.ports.outbox_message import (
     Reservation,
     StoredMessage,
 )
+from pragmatic_ddd.ports.outbox_operations import IOutboxOperations
 from pragmatic_ddd.ports.paging import PageRequest, PageResult
 from pragmatic_ddd.ports.projections import IProjectionMaterializer
 from pragmatic_ddd.ports.queries import (
@@ -62,14 +74,20 @@ from pragmatic_ddd.ports.value_codec import ValueCodec
 
 __all__ = [
     "AggregateMessageEnvelope",
+    "Arrival",
     "Backlog",
     "ClaimedMessage",
     "Delivered",
     "Delivery",
     "DryRunResult",
+    "Durability",
     "EntityFactory",
     "EntityUpdater",
+    "EventGap",
+    "EventPlace",
     "FailedTry",
+    "GapDecision",
+    "Handling",
     "IAggregateVersionResolver",
     "IBroadcastMessenger",
     "IClock",
@@ -83,11 +101,15 @@ __all__ = [
     "IEventSerializer",
     "IExistsQuery",
     "IFeatureToggle",
+    "IGapPolicy",
     "IIdGenerator",
     "IIdSegmentAllocator",
+    "IInbox",
+    "IInboxCache",
     "ILifecycle",
     "IListQuery",
     "IOneQuery",
+    "IOutboxOperations",
     "IOutboxStore",
     "IPageQuery",
     "IPipelinedEventPublisher",

@@ -21,7 +21,10 @@ class IAggregateVersionResolver(Protocol):
 
 
 class IReadModelVersionResolver(Protocol):
-    """Knows of which versions the views in a read model are."""
+    """Knows of which versions the views in a read model are.
+
+    Implementations must pass ``ReadModelVersionResolverContract``.
+    """
 
     @abstractmethod
     def version_of(self, aggregate_id: object) -> int | None:
@@ -33,11 +36,16 @@ class IReadModelVersionResolver(Protocol):
 
 
 class IReadModelResynchronizer(Protocol):
-    """Repairs a read model, in a transaction of its own."""
+    """Repairs a read model, in a transaction of its own.
+
+    Implementations must pass ``ReadModelResynchronizerContract``.
+    """
 
     @abstractmethod
     def resynchronize(self, aggregate_id: object) -> None:
         """Write the view of the aggregate as it is now, or remove it where there is none.
+
+        A view that is ahead, of a version that the aggregate does not have, is taken back.
 
         Raises:
             PragmaticError: It did not; the view is as it was.

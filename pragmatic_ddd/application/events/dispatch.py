@@ -174,7 +174,7 @@ class Dispatcher:
             if subscriber.condition is not None and not subscriber.condition(event):
                 return SubscriberOutcome(subscriber, Outcome.NOT_WANTED)
             handler: Callable[[DomainEvent], object] = subscriber.handler
-            _refuse_unfinished(handler(event))
+            refuse_unfinished(handler(event))
         except Exception as error:  # noqa: BLE001  # a subscriber's outermost frame: see outcome
             self.metrics.consume_failed(event.event_type, subscriber.code, final=final)
             return SubscriberOutcome(subscriber, Outcome.FAILED, error)
@@ -202,7 +202,7 @@ def _line(outcome: SubscriberOutcome) -> str:
     return f"{line}, {type(outcome.error).__name__}: {outcome.error}"
 
 
-def _refuse_unfinished(result: object) -> None:
+def refuse_unfinished(result: object) -> None:
     """Refuse what stands for work that is not done, or not even begun."""
     is_later = isinstance(result, Future) or inspect.isawaitable(result)
     if is_later or inspect.isgenerator(result) or inspect.isasyncgen(result):

@@ -114,12 +114,13 @@ class SubscriberRegistry:
             )
         if isinstance(depends_on, str):
             raise SubscriptionError(f"subscriber {code!r}: depends_on is a sequence of codes")
-        if not callable(handler) or _is_asynchronous(handler):
+        if not callable(handler) or is_asynchronous(handler):
             raise SubscriptionError(
                 f"subscriber {code!r}: {handler!r} is no plain function, and nobody would await it"
             )
 
 
-def _is_asynchronous(handler: Callable[..., object]) -> bool:
+def is_asynchronous(handler: Callable[..., object]) -> bool:
+    """Say whether calling a handler would only make a coroutine."""
     called = getattr(handler, "__call__", None)  # noqa: B004  # an object's own, if it has one
     return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(called)

@@ -67,8 +67,12 @@ def tries(monkeypatch: pytest.MonkeyPatch) -> list[OutgoingMessage]:
     """Every message on its way to the client."""
     tries: list[OutgoingMessage] = []
 
-    def noted(message: OutboxMessage, *arguments: Any) -> OutgoingMessage:  # noqa: ANN401
-        tries.append(outgoing(message, *arguments))
+    def noted(
+        message: OutboxMessage,
+        *arguments: Any,  # noqa: ANN401
+        **named: Any,  # noqa: ANN401
+    ) -> OutgoingMessage:
+        tries.append(outgoing(message, *arguments, **named))
         return tries[-1]
 
     monkeypatch.setattr(event_manager_module, "outgoing", noted)

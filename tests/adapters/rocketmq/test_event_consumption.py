@@ -140,7 +140,7 @@ events.register_subscriber("stock", OrderPaid, fail)
 """
     reader = f"""
 from pragmatic_ddd_rocketmq.native_consumer import NativeConsumer
-from pragmatic_ddd_rocketmq.redelivery import Redeliveries
+from pragmatic_ddd.application.events import Redeliveries
 def show(message):
     print("letter", ascii([message.body.decode(), message.sharding_key, message.keys,
                            message.tag, dict(message.properties)]), flush=True)
@@ -149,7 +149,7 @@ names = ["dead_letter_" + name for name in
 NativeConsumer(library=a_library(), name_servers=name_servers(), group=unique("reader"),
                topics=[{group + "-dead-letter"!r}], handler=show, bury=print,
                redeliveries=Redeliveries(max_attempts=1),
-               properties=[*names, "event_type", "message_id"]).start()
+               properties=[*names, "ce_type", "ce_id"]).start()
 print("started", flush=True)
 time.sleep(100)
 """
@@ -172,7 +172,7 @@ time.sleep(100)
     body, sharding_key, keys, tag, properties = eval(letter.removeprefix("letter "))
     assert '"total": 1' in body
     assert (sharding_key, keys, tag) == ("order-1", dead.event_id, "shop.order.paid")
-    assert properties["message_id"] == dead.event_id
+    assert properties["ce_id"] == dead.event_id
     assert properties["dead_letter_topic"] == topic
     assert properties["dead_letter_attempts"] == "3"
     assert properties["dead_letter_offset"] == "0"

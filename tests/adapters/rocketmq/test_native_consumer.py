@@ -17,7 +17,7 @@ logging.basicConfig(level=logging.WARNING, stream=sys.stdout, format="%(levelnam
 from pragmatic_ddd_rocketmq.name_server import NameServers
 from pragmatic_ddd_rocketmq.native_consumer import NativeConsumer
 from pragmatic_ddd_rocketmq.native_producer import NativeProducer
-from pragmatic_ddd_rocketmq.redelivery import Redeliveries
+from pragmatic_ddd.application.events import Redeliveries
 handled = []
 def a_consumer(**changes):
     settings = dict(library=a_library(), name_servers=name_servers(), group=unique("group"),

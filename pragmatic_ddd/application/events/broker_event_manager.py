@@ -1,0 +1,360 @@
+"""What every event manager over a broker does alike: publishing, subscribers, and its life.
+
+    publish ──encode──┐
+    publish_stored ───┴──▶ topic ──▶ _send ──▶ Receipt       one try; the outbox repeats
+    start ──▶ topics of the subscribers ──▶ _connect ──▶ consuming
+    shutdown ──▶ _disconnect
+
+A subclass knows one broker: how a message is sent, confirmed and received there. The rest, which
+must not differ between brokers, is here once.
+"""
+
+import datetime as dt
+import logging
+import os
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import ClassVar, Self, TypeVar
+
+import attrs
+
+from pragmatic_ddd.application.arguments import implements
+from pragmatic_ddd.application.events.addressee import EVERYBODY, Addressee
+from pragmatic_ddd.application.events.dispatch import Dispatcher
+from pragmatic_ddd.application.events.event_consumption import Delay, EventConsumption
+from pragmatic_ddd.application.events.lifecycle import Lifecycle
+from pragmatic_ddd.application.events.subscribers import SubscriberRegistry
+from pragmatic_ddd.application.events.wire_format import DEFAULT_SOURCE, is_source
+from pragmatic_ddd.application.forking import reset_in_child
+from pragmatic_ddd.application.metrics import NoMetrics
+from pragmatic_ddd.domain.events import DomainEvent
+from pragmatic_ddd.errors import (
+    BrokerUnavailableError,
+    ConfigurationError,
+    EventPublishError,
+    InfrastructureError,
+)
+from pragmatic_ddd.ports.durability import Durability
+from pragmatic_ddd.ports.events import Delivery, Receipt, Subscriber
+from pragmatic_ddd.ports.message_headers import OPERATION_CODE
+from pragmatic_ddd.ports.metrics import IEventMetrics, PublishPath
+from pragmatic_ddd.ports.outbox_message import OutboxMessage
+from pragmatic_ddd.ports.serialization import IEventSerializer
+from pragmatic_ddd.ports.topics import ITopicResolver
+
+EventT = TypeVar("EventT", bound=DomainEvent)
+
+_logger = logging.getLogger(__name__)
+
+_NO_TOPIC = "(none)"
+_FORKED = (
+    "it was started before this process was forked: start it in the worker, never before the fork"
+)
+
+
+@attrs.define(eq=False)
+class BrokerEventManager(ABC):
+    """An event manager whose events go to a broker; see ``IEventManager``.
+
+    A subclass is an attrs class, ``@attrs.define(eq=False)``. It declares ``config``,
+    ``serializer`` and ``topics`` in this order, so that they are its first arguments, gives the
+    members below that are abstract, and ``config_prefix``. It calls ``_consumption`` for what is
+    received, and may raise ``_unavailable`` from ``_send``. One whose client has many messages
+    under way at once has ``publish_many`` as well, and asks ``_topic_of`` for each.
+
+    Attributes:
+        config_prefix: Prefix of the keys of its config, such as ``kafka``; for errors.
+        serializer: Writes and reads events.
+        topics: Which event goes where.
+        metrics: What is counted.
+        source: Who sends: a URI reference, such as ``/shop`` or ``https://shop.example``. Every
+            message carries it.
+    """
+
+    config_prefix: ClassVar[str]
+
+    serializer: IEventSerializer = attrs.field(validator=implements(IEventSerializer))
+    topics: ITopicResolver = attrs.field(validator=implements(ITopicResolver))
+    metrics: IEventMetrics = attrs.field(
+        factory=NoMetrics, validator=implements(IEventMetrics), kw_only=True
+    )
+    source: str = attrs.field(default=DEFAULT_SOURCE, validator=is_source, kw_only=True)
+    _registry: SubscriberRegistry = attrs.field(factory=SubscriberRegistry, init=False)
+    _lifecycle: Lifecycle = attrs.field(init=False)
+    _names: dict[str, str] = attrs.field(factory=dict, init=False)
+    _process_id: int = attrs.field(default=0, init=False)  # of the process that connected
+    _was_shut_down: bool = attrs.field(default=False, init=False)
+    # Reentrant: a signal handler may shut it down while the main thread is starting it.
+    _lock: "threading.RLock" = attrs.field(factory=threading.RLock, init=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._lifecycle = Lifecycle(type(self).__name__)
+        reset_in_child(self._renew_lock)
+
+    @property
+    @abstractmethod
+    def longest_call(self) -> dt.timedelta:
+        """See ``IStoredEventPublisher``."""
+
+    @property
+    @abstractmethod
+    def side_by_side(self) -> int:
+        """See ``IStoredEventPublisher``."""
+
+    @property
+    @abstractmethod
+    def durability(self) -> Durability:
+        """What a confirmed event survives, at the least; chosen in the config."""
+
+    @property
+    @abstractmethod
+    def _consumer_group(self) -> str | None:
+        """The processes that share events among them, from the config; ``None`` if not set."""
+
+    @abstractmethod
+    def _checked_topic(self, topic: str) -> str:
+        """Return a topic that the broker allows.
+
+        Raises:
+            ValueError: It does not; says the rule.
+        """
+
+    @abstractmethod
+    def _send(self, message: OutboxMessage, topic: str, addressee: Addressee) -> Receipt:
+        """Send a message, once; return when the broker has confirmed what ``durability`` says.
+
+        Called from any thread, also before the start and after the shutdown, and by handlers
+        while ``_connect`` and ``_disconnect`` are at work; never in a forked child.
+
+        Args:
+            message: The event as it was stored.
+            topic: Where it goes; allowed by ``_checked_topic``.
+            addressee: Whom it is for.
+
+        Raises:
+            BrokerUnavailableError: Not connected, or the broker cannot be reached; such as
+                ``_unavailable`` returns.
+            EventRejectedError: The broker will never take it; it was not sent.
+            EventUnconfirmedError: It may or may not have been delivered.
+            EventPublishError: It failed by its own fault, and may succeed later.
+        """
+
+    @abstractmethod
+    def _connect(self, consumed_topics: Sequence[str]) -> None:
+        """Connect, and begin to consume these topics, or neither; handlers may publish at once.
+
+        Called in ``start``, under a lock. A signal handler may have ``_disconnect`` called at
+        any step of it; what it makes after that is disconnected once it has returned.
+
+        Args:
+            consumed_topics: Those of all subscribers, each once, allowed by ``_checked_topic``;
+                empty where there is no subscriber. If there are any, there is a group.
+
+        Raises:
+            InfrastructureError: It cannot; it holds nothing and may be called again.
+            ConfigurationError: A setting is wrong; it holds nothing.
+        """
+
+    @abstractmethod
+    def _disconnect(self) -> None:
+        """Take no more messages, let handlers finish and publish, disconnect; within a bound.
+
+        Called once or more, also where nothing was connected. What it raises is logged.
+        """
+
+    def publish(
+        self, event: DomainEvent, *, subscriber: str | None = None, only_this: bool = False
+    ) -> Receipt:
+        """Publish one event; see ``IEventPublisher``."""
+        message = self._encoded(event)
+        addressee = EVERYBODY
+        if subscriber is not None:
+            addressee = Addressee(subscriber=subscriber, only_this=only_this)
+        try:
+            receipt = self._publish(message, addressee)
+        except EventPublishError:
+            self.metrics.publish_failed(event.event_type, PublishPath.DIRECT, counted=False)
+            raise
+        self.metrics.published(event.event_type, PublishPath.DIRECT)
+        return receipt
+
+    def publish_all(self, events: Sequence[DomainEvent]) -> list[Receipt]:
+        """Publish events in order; see ``IEventPublisher``."""
+        return [self.publish(event) for event in events]
+
+    def publish_stored(self, message: OutboxMessage) -> Receipt:
+        """Publish what was stored; see ``IStoredEventPublisher``."""
+        return self._publish(message, EVERYBODY)
+
+    def register_subscriber(
+        self,
+        code: str,
+        event_type: type[EventT],
+        handler: Callable[[EventT], None],
+        *,
+        condition: Callable[[EventT], bool] | None = None,
+        depends_on: Sequence[str] = (),
+        delivery: Delivery = Delivery.IMMEDIATE,
+    ) -> None:
+        """Register a handler; see ``ISubscriberRegistry``."""
+        self._registry.register_subscriber(
+            code,
+            event_type,
+            handler,
+            condition=condition,
+            depends_on=depends_on,
+            delivery=delivery,
+        )
+        for name in (event_type.event_type, *event_type.event_aliases):
+            self._names[name] = event_type.event_type
+
+    def subscribers(self) -> Mapping[str, Sequence[Subscriber]]:
+        """Return all subscribers; see ``ISubscriberRegistry``."""
+        return self._registry.subscribers()
+
+    def dependencies(self) -> Mapping[str, Sequence[tuple[str, str]]]:
+        """Return who depends on whom; see ``ISubscriberRegistry``."""
+        return self._registry.dependencies()
+
+    def start(self) -> None:
+        """Connect, and begin to consume where there are subscribers; see ``ILifecycle``.
+
+        Raises:
+            ConfigurationError: There are subscribers and no consumer group, or a topic of
+                theirs is not set or not allowed, or another setting is wrong.
+            SubscriptionError: A subscriber depends on one that does not exist.
+            InfrastructureError: It cannot connect now; or it was started before this process
+                was forked, or has been shut down.
+        """
+        with self._lock:
+            if self._lifecycle.obstacle() is None:
+                return
+            if self._is_of_another_process():
+                raise InfrastructureError(f"{type(self).__name__} cannot start: {_FORKED}")
+            self._registry.close()
+            if not self._was_shut_down:
+                self._begin()
+            if self._was_shut_down:  # before, or by a signal handler meanwhile
+                self._end()
+            self._lifecycle.start()
+
+    def shutdown(self) -> None:
+        """Finish what is in hand, disconnect; see ``ILifecycle``."""
+        with self._lock:
+            self._was_shut_down = True
+            self._end()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.shutdown()
+
+    def _topic_of(self, message: OutboxMessage, addressee: Addressee = EVERYBODY) -> str:
+        """Return where a message goes.
+
+        Raises:
+            EventPublishError: No topic is set, or one that is not allowed: a setting is wrong,
+                not the message, and a deploy may mend it.
+        """
+        try:
+            topic = self.topics.resolve(message.event_type, subscriber=addressee.subscriber)
+            return self._checked_topic(topic)
+        except (ConfigurationError, ValueError) as error:
+            raise EventPublishError(message.message_id, _NO_TOPIC, str(error)) from error
+
+    def _unavailable(self, message: OutboxMessage, topic: str) -> BrokerUnavailableError:
+        """Return the error of a send while there is no connection."""
+        reason = self._lifecycle.obstacle() or "it is being started"
+        return BrokerUnavailableError(message.message_id, topic, reason)
+
+    def _consumption(self, group: str, *, delay: Delay | None = None) -> EventConsumption:
+        """Return what brings received events to the subscribers; see there."""
+        return EventConsumption(
+            group=group,
+            names=self._names,
+            registry=self._registry,
+            dispatcher=Dispatcher(self._registry, self.metrics),
+            serializer=self.serializer,
+            metrics=self.metrics,
+            delay=delay,
+        )
+
+    def _renew_lock(self) -> None:
+        self._lock = threading.RLock()
+
+    def _encoded(self, event: DomainEvent) -> OutboxMessage:
+        code = event.operation_code
+        return OutboxMessage(
+            message_id=event.event_id,
+            aggregate_type="",  # known where an aggregate raises it, not here
+            aggregate_id=event.aggregate_id,
+            aggregate_version=event.aggregate_version or None,
+            event_index=event.event_index,
+            event_type=event.event_type,
+            event_version=event.event_version,
+            payload=self.serializer.serialize(event),
+            headers={} if code is None else {OPERATION_CODE: code},
+        )
+
+    def _publish(self, message: OutboxMessage, addressee: Addressee) -> Receipt:
+        topic = self._topic_of(message, addressee)
+        if self._is_of_another_process():
+            raise BrokerUnavailableError(message.message_id, topic, _FORKED)
+        return self._send(message, topic, addressee)
+
+    def _is_of_another_process(self) -> bool:
+        return self._process_id not in (0, os.getpid())
+
+    def _begin(self) -> None:
+        topics = self._consumed_topics()
+        if topics and self._consumer_group is None:
+            raise ConfigurationError(
+                [f"{self.config_prefix}.consumer-group: needed where there are subscribers"]
+            )
+        self._process_id = os.getpid()  # handlers may publish before it has started
+        try:
+            self._connect(topics)
+        except BaseException:
+            self._process_id = 0
+            raise
+
+    def _end(self) -> None:
+        """Disconnect, but not in a forked child, where the connection is the parent's."""
+        try:
+            if not self._is_of_another_process():
+                self._disconnect()
+        except Exception:
+            _logger.exception("%s failed to shut down", type(self).__name__)
+        finally:
+            self._lifecycle.shut_down()
+
+    def _consumed_topics(self) -> list[str]:
+        """Return the topics of all subscribers, each once.
+
+        Raises:
+            ConfigurationError: One is not set or not allowed.
+        """
+        resolved: list[str] = []
+        for name, event_type in self._names.items():
+            try:
+                resolved += self._topics_of(name, event_type)
+            except ConfigurationError:
+                if name == event_type:  # a former name may have no topic any more
+                    raise
+        try:
+            return [self._checked_topic(topic) for topic in dict.fromkeys(resolved)]
+        except ValueError as error:
+            raise ConfigurationError([str(error)]) from error
+
+    def _topics_of(self, name: str, event_type: str) -> list[str]:
+        codes = (None, *self._registry.of(event_type))
+        return [self.topics.resolve(name, subscriber=code) for code in codes]

@@ -1,0 +1,306 @@
+"""Events on the wire: what every broker carries beside the body, in the names of CloudEvents 1.0.
+
+    body          the event's JSON, byte for byte as it was stored
+    attributes    text by name: ``type``, ``id``, ``subject``, ...; see the table of names below
+
+An adapter adds the prefix of its broker's binding to each name and brings the attributes back
+without it. An attribute without a value is left out; none is ever empty.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Final
+
+import attrs
+
+from pragmatic_ddd.application.arguments import shown
+from pragmatic_ddd.application.events.addressee import EVERYBODY, Addressee
+from pragmatic_ddd.application.events.received_event import ReceivedEvent
+from pragmatic_ddd.errors import EventDeserializationError
+from pragmatic_ddd.ports import message_headers
+from pragmatic_ddd.ports.outbox_message import OutboxMessage
+
+# CloudEvents 1.0
+SPECVERSION: Final = "specversion"
+ID: Final = "id"
+SOURCE: Final = "source"
+TYPE: Final = "type"
+SUBJECT: Final = "subject"
+TIME: Final = "time"
+DATACONTENTTYPE: Final = "datacontenttype"
+
+# Extensions. The first two are the documented one for distributed tracing.
+TRACEPARENT: Final = "traceparent"
+TRACESTATE: Final = "tracestate"
+AGGREGATETYPE: Final = "aggregatetype"
+AGGREGATEVERSION: Final = "aggregateversion"
+EVENTINDEX: Final = "eventindex"
+EVENTVERSION: Final = "eventversion"
+PREVIOUSPLACE: Final = "previousplace"
+AGGREGATEEPOCH: Final = "aggregateepoch"
+CORRELATIONID: Final = "correlationid"
+CAUSATIONID: Final = "causationid"
+OPERATIONCODE: Final = "operationcode"
+HEADERS: Final = "headers"
+SUBSCRIBER: Final = "subscriber"
+ONLYTHIS: Final = "onlythis"
+CONSUMERGROUP: Final = "consumergroup"
+
+ATTRIBUTES: Final = (
+    SPECVERSION,
+    ID,
+    SOURCE,
+    TYPE,
+    SUBJECT,
+    TIME,
+    DATACONTENTTYPE,
+    TRACEPARENT,
+    TRACESTATE,
+    AGGREGATETYPE,
+    AGGREGATEVERSION,
+    EVENTINDEX,
+    EVENTVERSION,
+    PREVIOUSPLACE,
+    AGGREGATEEPOCH,
+    CORRELATIONID,
+    CAUSATIONID,
+    OPERATIONCODE,
+    HEADERS,
+    SUBSCRIBER,
+    ONLYTHIS,
+    CONSUMERGROUP,
+)
+
+DEFAULT_SOURCE: Final = "/"
+
+_VERSION: Final = "1.0"
+_JSON: Final = "application/json"
+_TRUE: Final = "true"
+_FALSE: Final = "false"
+_LARGEST_NUMBER: Final = 2**63 - 1
+_IS_SOURCE = re.compile(r"[A-Za-z0-9._~:/?#@!$&'()*+,;=%\[\]-]+")
+_IS_JSON = re.compile(r"application/(?:[\w.+-]+\+)?json\s*(?:;.*)?", re.IGNORECASE)
+
+# Headers that are attributes of their own; the other ones travel together in ``headers``.
+_ATTRIBUTE_OF_HEADER: Final = {
+    message_headers.OPERATION_CODE: OPERATIONCODE,
+    message_headers.CORRELATION_ID: CORRELATIONID,
+    message_headers.CAUSATION_ID: CAUSATIONID,
+    message_headers.TRACEPARENT: TRACEPARENT,
+    message_headers.TRACESTATE: TRACESTATE,
+    message_headers.PREVIOUS_PLACE: PREVIOUSPLACE,
+    message_headers.AGGREGATE_EPOCH: AGGREGATEEPOCH,
+}
+
+_OCCURRED_AT_KEY: Final = b'"occurred_at"'
+_OCCURRED_AT = re.compile(
+    rb'"occurred_at"\s*:\s*'
+    rb'"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d))"'
+)
+_FURTHEST_OCCURRED_AT_BYTES: Final = 4096
+_BRACE: Final = ord("{")
+
+_headers_writer = json.JSONEncoder(ensure_ascii=False)  # json.dumps would make one each time
+
+
+class _UnfitError(ValueError):
+    """An attribute does not say what it should."""
+
+    def __init__(self, name: str, rule: str) -> None:
+        super().__init__(rule)
+        self.name = name
+
+
+def is_source(_: object, attribute: "attrs.Attribute[str]", value: object) -> None:
+    """Check who sends, as a validator of an attrs field: a URI reference, not empty.
+
+    Raises:
+        ValueError: It is not.
+    """
+    if not isinstance(value, str) or not _IS_SOURCE.fullmatch(value):
+        raise ValueError(
+            f"{attribute.name} = {shown(value)}: a URI reference, such as /shop or "
+            f"https://shop.example/orders"
+        )
+
+
+def attributes_of(
+    message: OutboxMessage, addressee: Addressee = EVERYBODY, *, source: str = DEFAULT_SOURCE
+) -> dict[str, str]:
+    """Return the attributes of an event's message, names without a prefix, no value empty.
+
+    Args:
+        message: The event as it was stored. Its id, type and aggregate id are not empty.
+        addressee: Whom it is for.
+        source: Who sends it: a URI reference; ids are unique within it.
+    """
+    attributes = {
+        SPECVERSION: _VERSION,
+        ID: message.message_id,
+        SOURCE: source,
+        TYPE: message.event_type,
+        SUBJECT: message.aggregate_id,
+        DATACONTENTTYPE: _JSON,
+        EVENTINDEX: str(message.event_index),
+        EVENTVERSION: str(message.event_version),
+    }
+    occurred_at = _occurred_at(message.payload)
+    if occurred_at is not None:
+        attributes[TIME] = occurred_at
+    if message.aggregate_type:
+        attributes[AGGREGATETYPE] = message.aggregate_type
+    if message.aggregate_version is not None:
+        attributes[AGGREGATEVERSION] = str(message.aggregate_version)
+    if message.headers:
+        _add_headers(attributes, message.headers)
+    if addressee is not EVERYBODY:
+        _add_addressee(attributes, addressee)
+    return attributes
+
+
+def received_event(
+    attributes: Mapping[str, str], body: bytes, *, where: str, topic: str = ""
+) -> ReceivedEvent:
+    """Return what a received message says of the event in it; unknown attributes are passed over.
+
+    Args:
+        attributes: What came beside the body, names without a prefix. An empty value is none.
+        body: The event's JSON.
+        where: Which message this is, for errors: its id, topic and place.
+        topic: Where it came from.
+
+    Raises:
+        EventDeserializationError: An attribute is missing or does not say what it should, or the
+            body is no event's; names ``where``, the attribute and the rule.
+    """
+    try:
+        _check_format(attributes)
+        return ReceivedEvent(
+            message=_message(attributes, body), addressee=_addressee(attributes), topic=topic
+        )
+    except ValueError as error:
+        field = f"attributes[{error.name!r}]" if isinstance(error, _UnfitError) else ""
+        event_type = attributes.get(TYPE, "")
+        raise EventDeserializationError(event_type, field, f"{where}: {error}") from error
+
+
+def _occurred_at(payload: bytes) -> str | None:
+    """Return when the event occurred, if its JSON says so before any nested member.
+
+    Reading all of the JSON would take longer than all the rest. With no brace before it but one
+    at the very beginning, the key can be that of no nested object.
+    """
+    start = payload.find(_OCCURRED_AT_KEY, 0, _FURTHEST_OCCURRED_AT_BYTES)
+    if start < 0 or payload.find(_BRACE, 1, start) > 0:
+        return None
+    found = _OCCURRED_AT.match(payload, start)
+    return None if found is None else found[1].decode()
+
+
+def _add_headers(attributes: dict[str, str], headers: Mapping[str, str]) -> None:
+    others: dict[str, str] = {}
+    for name, value in headers.items():
+        if value and name in _ATTRIBUTE_OF_HEADER:
+            attributes[_ATTRIBUTE_OF_HEADER[name]] = value
+        else:
+            others[name] = value
+    if others:
+        attributes[HEADERS] = _headers_writer.encode(others)
+
+
+def _add_addressee(attributes: dict[str, str], addressee: Addressee) -> None:
+    if addressee.subscriber is not None:
+        attributes[SUBSCRIBER] = addressee.subscriber
+    if addressee.only_this:
+        attributes[ONLYTHIS] = _TRUE
+    if addressee.consumer_group is not None:
+        attributes[CONSUMERGROUP] = addressee.consumer_group
+
+
+def _check_format(attributes: Mapping[str, str]) -> None:
+    version = _needed(attributes, SPECVERSION)
+    if version != _VERSION:
+        raise _UnfitError(SPECVERSION, f"{shown(version)}: {_VERSION} is understood")
+    content_type = attributes.get(DATACONTENTTYPE) or _JSON  # the broker's own may have told
+    if not _IS_JSON.fullmatch(content_type):
+        raise _UnfitError(DATACONTENTTYPE, f"{shown(content_type)}: {_JSON} is understood")
+
+
+def _message(attributes: Mapping[str, str], body: bytes) -> OutboxMessage:
+    return OutboxMessage(
+        message_id=_needed(attributes, ID),
+        aggregate_type=attributes.get(AGGREGATETYPE, ""),
+        aggregate_id=_needed(attributes, SUBJECT),
+        aggregate_version=_whole_number(attributes, AGGREGATEVERSION, at_least=0),
+        event_index=_whole_number(attributes, EVENTINDEX, at_least=0) or 0,
+        event_type=_needed(attributes, TYPE),
+        event_version=_whole_number(attributes, EVENTVERSION, at_least=1) or 1,
+        payload=body,
+        headers=_headers(attributes),
+    )
+
+
+def _addressee(attributes: Mapping[str, str]) -> Addressee:
+    only_this = attributes.get(ONLYTHIS) or _FALSE
+    if only_this not in (_TRUE, _FALSE):
+        raise _UnfitError(ONLYTHIS, f"{shown(only_this)}: {_TRUE} or {_FALSE}")
+    subscriber = attributes.get(SUBSCRIBER) or None
+    group = attributes.get(CONSUMERGROUP) or None
+    if subscriber is None and group is None and only_this == _FALSE:
+        return EVERYBODY
+    return Addressee(subscriber=subscriber, only_this=only_this == _TRUE, consumer_group=group)
+
+
+def _needed(attributes: Mapping[str, str], name: str) -> str:
+    value = attributes.get(name)
+    if not value:
+        raise _UnfitError(name, "missing")
+    return value
+
+
+def _whole_number(attributes: Mapping[str, str], name: str, *, at_least: int) -> int | None:
+    text = attributes.get(name)
+    if not text:
+        return None
+    if text.isascii() and text.isdigit() and len(text) <= len(str(_LARGEST_NUMBER)):
+        number = int(text)
+        if at_least <= number <= _LARGEST_NUMBER:
+            return number
+    raise _UnfitError(
+        name, f"{shown(text)}: a whole number from {at_least} to {_LARGEST_NUMBER}, in digits"
+    )
+
+
+def _headers(attributes: Mapping[str, str]) -> dict[str, str]:
+    headers = _other_headers(attributes.get(HEADERS))
+    for name, attribute in _ATTRIBUTE_OF_HEADER.items():
+        value = attributes.get(attribute)
+        if value:
+            headers[name] = value
+    return headers
+
+
+def _other_headers(text: str | None) -> dict[str, str]:
+    if not text:
+        return {}
+    try:
+        headers: object = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise _UnfitError(HEADERS, f"no JSON: {error}") from error
+    if not isinstance(headers, dict):
+        raise _UnfitError(HEADERS, "no JSON object")
+    for name, value in headers.items():
+        if not isinstance(value, str):
+            raise _UnfitError(HEADERS, f"the value of {shown(name)} is no text")
+        if not (_is_unicode(name) and _is_unicode(value)):
+            raise _UnfitError(HEADERS, f"{shown(name)}: half a surrogate is no character")
+    return headers
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
