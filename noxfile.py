@@ -25,3 +25,10 @@ def latest(session: nox.Session) -> None:
     """Run the tests with the newest packages there are."""
     session.install("-r", "requirements/test.in", "--editable", ".[all]")
     session.run("pytest", *session.posargs)
+
+
+@nox.session(python=PYTHONS)
+def latest_grpc(session: nox.Session) -> None:
+    """Run the tests of RocketMQ's gRPC client, which has no place beside its other one."""
+    session.install("-r", "requirements/test.in", "--editable", ".[orjson,rocketmq-grpc,testing]")
+    session.run("pytest", "tests/adapters/rocketmq_grpc", *session.posargs)

@@ -1,12 +1,17 @@
 """What every test run needs: readable failures, quick children, tests that know their services."""
 
 import gc
+import importlib.metadata
 import os
 import tempfile
+from pathlib import Path
 
 import pytest
 
 from tests import servers
+
+_GRPC_TESTS = Path(__file__).parent / "adapters" / "rocketmq_grpc"
+_HAS_GRPC_CLIENT = any(importlib.metadata.distributions(name="rocketmq-python-client"))
 
 pytest.register_assert_rewrite("pragmatic_ddd.testing")
 
@@ -20,6 +25,16 @@ def pytest_configure(config: pytest.Config) -> None:
         compiled = tempfile.TemporaryDirectory(prefix="pragmatic-ddd-pycache-")
         os.environ["PYTHONPYCACHEPREFIX"] = compiled.name
         config.add_cleanup(compiled.cleanup)
+
+
+def pytest_report_header() -> str | None:
+    """Say which tests this environment leaves to the other one."""
+    return None if _HAS_GRPC_CLIENT else f"{_GRPC_TESTS.name}: left to .venv-grpc"
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave the tests of RocketMQ's gRPC client to the environment that has it."""
+    return True if collection_path == _GRPC_TESTS and not _HAS_GRPC_CLIENT else None
 
 
 def pytest_collection_finish() -> None:
@@ -37,7 +52,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def _miss(service: str) -> None:
-    reason = f"needs {service}; start it with: make services"
+    target = "setup" if service.endswith("-python") else "services"
+    reason = f"needs {service}; for that there is: make {target}"
     if servers.is_required(service):
         pytest.fail(reason, pytrace=False)
     pytest.skip(reason)

@@ -1,6 +1,8 @@
 """Where the servers are that some tests need, and whether each of them answers.
 
 `make services` starts them at the default addresses; an environment variable names another one.
+The two clients of RocketMQ share a package name, so each has an environment of its own, which
+`make setup` makes; a test that needs the other one's interpreter asks for it as for a service.
 """
 
 import contextlib
@@ -37,6 +39,27 @@ def rocketmq_name_server() -> str:
     return os.environ.get("PRAGMATIC_DDD_ROCKETMQ_NAME_SERVER", "127.0.0.1:9876")
 
 
+def rocketmq_grpc_endpoint() -> str:
+    return os.environ.get("PRAGMATIC_DDD_ROCKETMQ_GRPC", "127.0.0.1:8081")
+
+
+def kafka_bootstrap() -> str:
+    return os.environ.get("PRAGMATIC_DDD_KAFKA", "127.0.0.1:29092")
+
+
+def kafka_sasl_bootstrap() -> str:
+    """Return where Kafka asks who one is: SASL PLAIN, users ``test`` and ``restricted``."""
+    return os.environ.get("PRAGMATIC_DDD_KAFKA_SASL", "127.0.0.1:29094")
+
+
+def rabbitmq_url() -> str:
+    return os.environ.get("PRAGMATIC_DDD_RABBITMQ_URL", "amqp://guest:guest@127.0.0.1:25679/")
+
+
+def redis_url() -> str:
+    return os.environ.get("PRAGMATIC_DDD_REDIS_URL", "redis://127.0.0.1:63799/0")
+
+
 def rocketmq_library() -> Path | None:
     """Return the native client library, or None to leave the search to the system's loader."""
     named = os.environ.get("PRAGMATIC_DDD_ROCKETMQ_LIBRARY")
@@ -44,6 +67,16 @@ def rocketmq_library() -> Path | None:
         return Path(named)
     built = _ROOT / "build" / "services" / "rocketmq" / "librocketmq.so"
     return built if built.exists() else None
+
+
+def remoting_python() -> Path:
+    """Return the interpreter of the environment that has RocketMQ's remoting client."""
+    return Path(os.environ.get("PRAGMATIC_DDD_REMOTING_PYTHON", _ROOT / ".venv/bin/python"))
+
+
+def grpc_python() -> Path:
+    """Return the interpreter of the environment that has RocketMQ's gRPC client."""
+    return Path(os.environ.get("PRAGMATIC_DDD_GRPC_PYTHON", _ROOT / ".venv-grpc/bin/python"))
 
 
 def is_required(service: str) -> bool:
@@ -104,10 +137,48 @@ def _rocketmq_answers() -> bool:
         return True
 
 
+def _rocketmq_grpc_answers() -> bool:
+    """Say what a client of HTTP/2 says first: a server that speaks it sends its settings."""
+    settings = 4
+    with _connect(_address(f"//{rocketmq_grpc_endpoint()}", default_port=8081)) as server:
+        server.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + struct.pack("!3xB5x", settings))
+        return _receive(server, 9)[3] == settings
+
+
+def _kafka_answers() -> bool:
+    """Ask which requests it knows, in version 0; the answer repeats the number that we gave."""
+    api_versions, number = 18, 7
+    request = struct.pack("!hhih", api_versions, 0, number, -1)
+    first = kafka_bootstrap().split(",")[0]
+    with _connect(_address(f"//{first}", default_port=9092)) as server:
+        server.sendall(struct.pack("!i", len(request)) + request)
+        (answered,) = struct.unpack("!4xi", _receive(server, 8))
+        return bool(answered == number)
+
+
+def _rabbitmq_answers() -> bool:
+    method = b"\x01"
+    with _connect(_address(rabbitmq_url(), default_port=5672)) as server:
+        server.sendall(b"AMQP\x00\x00\x09\x01")
+        return _receive(server, 1) == method
+
+
+def _redis_answers() -> bool:
+    with _connect(_address(redis_url(), default_port=6379)) as server:
+        server.sendall(b"PING\r\n")
+        return _receive(server, 5) in {b"+PONG", b"-NOAU"}  # the latter asks for a password
+
+
 _PROBES: dict[str, Callable[[], bool]] = {
     "postgresql": _postgresql_answers,
     "mariadb": _mariadb_answers,
     "rocketmq": _rocketmq_answers,
+    "rocketmq-grpc": _rocketmq_grpc_answers,
+    "kafka": _kafka_answers,
+    "rabbitmq": _rabbitmq_answers,
+    "redis": _redis_answers,
+    "remoting-python": lambda: remoting_python().exists(),
+    "grpc-python": lambda: grpc_python().exists(),
 }
 
 

@@ -2,12 +2,23 @@
 
 from collections.abc import Iterable
 
+from tests.services.kafka import Kafka
 from tests.services.mariadb import MariaDb
 from tests.services.postgresql import PostgreSql
+from tests.services.rabbitmq import RabbitMq
+from tests.services.redis import Redis
 from tests.services.rocketmq import RocketMqBroker, RocketMqNameServer
 from tests.services.service import Service
 
-_SERVERS = (PostgreSql, MariaDb, RocketMqNameServer, RocketMqBroker)
+_SERVERS = (
+    PostgreSql,
+    MariaDb,
+    RocketMqNameServer,
+    RocketMqBroker,
+    Kafka,
+    RabbitMq,
+    Redis,
+)
 _TOGETHER = {"rocketmq": (RocketMqNameServer.name, RocketMqBroker.name)}
 
 #: What a service may be called, names of several together included.

@@ -22,27 +22,44 @@ def install(needs: Iterable[Mapping[str, str]]) -> None:
     Raises:
         ServiceError: We may not install; the text says what the user has to.
     """
-    packages = {package for need in needs for package in _missing(need)}
+    packages = _missing(needs)
     if not packages:
         return
     if os.geteuid() != 0 or program.find("apt-get") is None:
-        raise ServiceError(
-            f"programs are missing; as root on Debian: apt-get install {' '.join(sorted(packages))}"
-        )
+        raise _programs_are_missing(packages)
     log = STATE / "apt.log"
     apt_get = ["apt-get", "--quiet", "--yes", "-o", "DPkg::Lock::Timeout=300"]
     silent = {"DEBIAN_FRONTEND": "noninteractive"}
     with exclusive(STATE), _no_daemons():
         run([*apt_get, "update"], log=log, environment=silent)
         run(
-            [*apt_get, "install", "--no-install-recommends", *sorted(packages)],
+            [*apt_get, "install", "--no-install-recommends", *packages],
             log=log,
             environment=silent,
         )
 
 
-def _missing(need: Mapping[str, str]) -> list[str]:
-    return [package for name, package in need.items() if program.find(name) is None]
+def check(needs: Iterable[Mapping[str, str]]) -> None:
+    """Install nothing, and see that nothing is missing.
+
+    Raises:
+        ServiceError: Something is; the text says what the user has to install.
+    """
+    packages = _missing(needs)
+    if packages:
+        raise _programs_are_missing(packages)
+
+
+def _missing(needs: Iterable[Mapping[str, str]]) -> list[str]:
+    return sorted(
+        {package for need in needs for name, package in need.items() if program.find(name) is None}
+    )
+
+
+def _programs_are_missing(packages: Iterable[str]) -> ServiceError:
+    return ServiceError(
+        f"programs are missing; as root on Debian: apt-get install {' '.join(packages)}"
+    )
 
 
 @contextmanager

@@ -26,11 +26,11 @@ class MariaDb:
 
     def __init__(self) -> None:
         self._port = Port.of(self.name, 33069)
-        self._folder = STATE / self.name
-        self._data = self._folder / "data"
-        self._set_up = self._folder / "set_up.sql"
+        self.folder = STATE / self.name
+        self._data = self.folder / "data"
+        self._set_up = self.folder / "set_up.sql"
         # Its own: a server that starts deletes the temporary tables of others there.
-        self._temporary = self._folder / "tmp"
+        self._temporary = self.folder / "tmp"
 
     @property
     def url(self) -> str:
@@ -82,7 +82,7 @@ class MariaDb:
                 *options,
                 *self._as_root(),
             ],
-            log=self._folder / "log",
+            log=self.folder / "log",
         )
 
     def _as_root(self) -> list[str]:

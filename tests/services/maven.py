@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from tests.services.folder import STATE, exclusive
 from tests.services.process import run
 
 _COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
@@ -22,25 +23,30 @@ _DEPENDENCY = """\
     </dependency>"""
 
 
-def fetch(
-    directory: Path, *, group: str, artifacts: Iterable[str], version: str, log: Path
-) -> None:
+def fetch(directory: Path, *, artifacts: Iterable[str], log: Path) -> None:
     """Put the jars of the artifacts and of their dependencies into the directory.
+
+    One at a time: Maven's own repository is not made for two at once.
+
+    Args:
+        directory: Where they go; it exists.
+        artifacts: Each as ``group:artifact:version``.
+        log: What Maven prints goes here.
 
     Raises:
         ServiceError: Maven failed.
     """
     project = directory / "pom.xml"
     project.write_text(
-        _PROJECT.format(
-            dependencies="\n".join(
-                _DEPENDENCY.format(group=group, artifact=artifact, version=version)
-                for artifact in artifacts
-            )
-        )
+        _PROJECT.format(dependencies="\n".join(_dependency(*one.split(":")) for one in artifacts))
     )
     options = ["-DincludeScope=runtime", f"-DoutputDirectory={directory}"]
-    run(
-        ["mvn", "--quiet", "--batch-mode", "--file", str(project), _COPY, *options],
-        log=log,
-    )
+    with exclusive(STATE / "maven"):
+        run(
+            ["mvn", "--quiet", "--batch-mode", "--file", str(project), _COPY, *options],
+            log=log,
+        )
+
+
+def _dependency(group: str, artifact: str, version: str) -> str:
+    return _DEPENDENCY.format(group=group, artifact=artifact, version=version)

@@ -1,13 +1,18 @@
 """A TCP port on loopback: which one, how to move it, whose it is."""
 
 import os
+import random
 import socket
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from tests.services.error import ServiceError
+
 HOST = "127.0.0.1"
+
+_FIRST_FREE, _LAST_FREE = 20_000, 32_768
 
 
 @dataclass(frozen=True)
@@ -16,17 +21,32 @@ class Port:
 
     Attributes:
         number: Where the server listens.
-        variable: The environment variable that decides about it.
+        variable: The environment variable that decides about it; None when we picked it.
     """
 
     number: int
-    variable: str
+    variable: str | None
 
     @classmethod
     def of(cls, name: str, default: int) -> Self:
         """Return the port of that name, moved by ``PRAGMATIC_DDD_<NAME>_PORT`` if that is set."""
         variable = f"PRAGMATIC_DDD_{name.upper().replace('-', '_')}_PORT"
         return cls(int(os.environ.get(variable) or default), variable)
+
+    @classmethod
+    def free(cls, count: int = 1) -> Self:
+        """Return a port that nobody has, with the ``count`` - 1 that follow it.
+
+        Below those that the kernel gives to clients: one of these could take it at any time.
+
+        Raises:
+            ServiceError: There is none.
+        """
+        candidates = range(_FIRST_FREE, _LAST_FREE - count)
+        for first in random.sample(candidates, len(candidates)):
+            if all(_is_free(number) for number in range(first, first + count)):
+                return cls(first, None)
+        raise ServiceError(f"no {count} ports in a row are free")
 
     def beside(self, offset: int) -> Self:
         """Return the port that a server takes in addition, and that moves with this one."""
@@ -36,6 +56,11 @@ class Port:
     def address(self) -> str:
         """Host and port, as clients write it."""
         return f"{HOST}:{self.number}"
+
+    @property
+    def remedy(self) -> str:
+        """What to do when somebody else has it."""
+        return "end that" + (f", or set {self.variable} to a free one" if self.variable else "")
 
     def accepts(self) -> bool:
         """Whether somebody listens there."""
@@ -47,7 +72,12 @@ class Port:
 
     def greeting(self, size_bytes: int) -> bytes:
         """Return the first bytes that the server says unasked; OSError when it says nothing."""
+        return self.answer(b"", size_bytes)
+
+    def answer(self, question: bytes, size_bytes: int) -> bytes:
+        """Return the first bytes of what the server says to that; OSError when it says nothing."""
         with socket.create_connection((HOST, self.number), timeout=2) as connection:
+            connection.sendall(question)
             return connection.recv(size_bytes, socket.MSG_WAITALL)
 
     def listener(self) -> int | None:
@@ -67,6 +97,16 @@ class Port:
             program = (process / "comm").read_text().strip()
             return f"{program} (pid {pid}) in {(process / 'cwd').readlink()}"
         return "another process"
+
+
+def _is_free(number: int) -> bool:
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((HOST, number))
+        except OSError:
+            return False
+    return True
 
 
 def _listening(number: int) -> list[str]:

@@ -23,8 +23,8 @@ class PostgreSql:
 
     def __init__(self) -> None:
         self._port = Port.of(self.name, 54329)
-        self._folder = STATE / self.name
-        self._data = self._folder / "data"
+        self.folder = STATE / self.name
+        self._data = self.folder / "data"
 
     @property
     def url(self) -> str:
@@ -40,7 +40,6 @@ class PostgreSql:
 
     def prepare(self) -> None:
         make_whole(self._data, self._create)
-        self.clean_up()
         self._remove_lock_of_the_dead()
 
     def command(self) -> Sequence[str]:
@@ -84,7 +83,7 @@ class PostgreSql:
                 f"--username={_USER}",
                 *options,
             ],
-            log=self._folder / "log",
+            log=self.folder / "log",
         )
 
     def _remove_lock_of_the_dead(self) -> None:

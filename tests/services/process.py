@@ -79,10 +79,11 @@ def holds(condition: Callable[[], bool], limit: dt.timedelta) -> bool:
 def processes_in(directory: Path, program: str) -> list[Process]:
     """Return every live process of that program whose working directory is this one."""
     found = []
+    folder = directory.resolve()
     for entry in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             runs_it = (entry / "comm").read_text().strip() == program
-            if runs_it and (entry / "cwd").readlink() == directory:
+            if runs_it and (entry / "cwd").readlink() == folder:
                 found.append(Process.of(int(entry.name)))
     return [process for process in found if process is not None]
 

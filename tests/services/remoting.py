@@ -24,6 +24,7 @@ _SUCCESS = 0
 class RequestCode(IntEnum):
     """The requests that are used here, under RocketMQ's own names."""
 
+    PULL_MESSAGE = 11
     UPDATE_AND_CREATE_TOPIC = 17
     UPDATE_BROKER_CONFIG = 25
     GET_BROKER_RUNTIME_INFO = 28
@@ -36,6 +37,9 @@ class ResponseCode(IntEnum):
     """The refusals that callers tell apart."""
 
     TOPIC_NOT_EXIST = 17
+    PULL_NOT_FOUND = 19
+    PULL_RETRY_IMMEDIATELY = 20
+    PULL_OFFSET_MOVED = 21
 
 
 class RemotingError(Exception):

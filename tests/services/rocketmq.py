@@ -10,6 +10,7 @@ import json
 import signal
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 
 from tests.services import maven, remoting
 from tests.services.error import ServiceError
@@ -23,7 +24,7 @@ CLUSTER = "DefaultCluster"
 
 _SHARED = STATE / "rocketmq"
 _JARS = _SHARED / f"jars-{VERSION}"
-_PACKAGES = {"java": "default-jre-headless", "mvn": "maven"}
+PACKAGES = {"java": "default-jre-headless", "mvn": "maven"}
 
 _BROKER_SETTINGS = f"""\
 brokerClusterName={CLUSTER}
@@ -66,8 +67,8 @@ class RocketMqNameServer:
 
     def __init__(self) -> None:
         self._port = name_server_port()
-        self._folder = STATE / self.name
-        self._settings = self._folder / "namesrv.conf"
+        self.folder = STATE / self.name
+        self._settings = self.folder / "namesrv.conf"
 
     @property
     def url(self) -> str:
@@ -79,19 +80,19 @@ class RocketMqNameServer:
 
     @property
     def packages(self) -> Mapping[str, str]:
-        return _PACKAGES
+        return PACKAGES
 
     def prepare(self) -> None:
-        _fetch_jars()
+        fetch_jars()
         self._settings.write_text(f"bindAddress={HOST}\nlistenPort={self._port.number}\n")
 
     def command(self) -> Sequence[str]:
         heap = ["-Xms32m", "-Xmx128m", "-XX:TieredStopAtLevel=1"]
         main = "org.apache.rocketmq.namesrv.NamesrvStartup"
-        return [*_java(self.name, "namesrv", heap), main, "-c", str(self._settings)]
+        return [*java(self.folder, "namesrv", heap), main, "-c", str(self._settings)]
 
     def environment(self) -> Mapping[str, str]:
-        return {"ROCKETMQ_HOME": str(self._folder)}
+        return {"ROCKETMQ_HOME": str(self.folder)}
 
     def answers(self) -> bool:
         return _registered(self._port) is not None
@@ -111,9 +112,9 @@ class RocketMqBroker:
         self._grpc = grpc_port()
         self._remoting_proxy = Port.of("rocketmq-remoting", 18080)
         self._name_server = name_server_port()
-        self._folder = STATE / self.name
-        self._settings = self._folder / "broker.conf"
-        self._proxy_settings = self._folder / "proxy.json"
+        self.folder = STATE / self.name
+        self._settings = self.folder / "broker.conf"
+        self._proxy_settings = self.folder / "proxy.json"
 
     @property
     def url(self) -> str:
@@ -126,12 +127,12 @@ class RocketMqBroker:
 
     @property
     def packages(self) -> Mapping[str, str]:
-        return _PACKAGES
+        return PACKAGES
 
     def prepare(self) -> None:
         self._refuse_a_name_server_of_others()
-        _fetch_jars()
-        data = self._folder / "data"
+        fetch_jars()
+        data = self.folder / "data"
         own = {
             "namesrvAddr": self._name_server.address,
             "listenPort": self._port.number,
@@ -153,10 +154,10 @@ class RocketMqBroker:
         heap = ["-Xms256m", "-Xmx256m", "-XX:MaxDirectMemorySize=512m"]
         main = "org.apache.rocketmq.proxy.ProxyStartup"
         proxy = ["-pm", "local", "-n", self._name_server.address, "-pc", str(self._proxy_settings)]
-        return [*_java(self.name, "proxy", heap), main, *proxy, "-bc", str(self._settings)]
+        return [*java(self.folder, "proxy", heap), main, *proxy, "-bc", str(self._settings)]
 
     def environment(self) -> Mapping[str, str]:
-        return {"ROCKETMQ_HOME": str(self._folder)}
+        return {"ROCKETMQ_HOME": str(self.folder)}
 
     def answers(self) -> bool:
         return self._runs() and self._grpc.accepts() and self._is_registered()
@@ -197,25 +198,28 @@ def _registered(name_server: Port) -> str | None:
     return answer.body.decode()
 
 
-def _fetch_jars() -> None:
+def fetch_jars() -> None:
+    """Have the jars that everything of RocketMQ runs from."""
     with exclusive(_SHARED):
         fetch = partial(
             maven.fetch,
-            group="org.apache.rocketmq",
-            artifacts=["rocketmq-namesrv", "rocketmq-proxy"],
-            version=VERSION,
+            artifacts=[
+                f"org.apache.rocketmq:{name}:{VERSION}"
+                for name in ("rocketmq-namesrv", "rocketmq-proxy")
+            ],
             log=_SHARED / "maven.log",
         )
         make_whole(_JARS, fetch)
 
 
-def _java(name: str, log_settings: str, options: Sequence[str]) -> list[str]:
+def java(folder: Path, log_settings: str, options: Sequence[str]) -> list[str]:
+    """Return the beginning of a command: Java with the jars, logging into a folder."""
     return [
         "java",
         *options,
         "-XX:+UseSerialGC",
         "-Djava.net.preferIPv4Stack=true",
-        f"-Duser.home={STATE / name}",  # where its logs go
+        f"-Duser.home={folder}",  # where its logs go
         f"-Drmq.logback.configurationFile=rmq.{log_settings}.logback.xml",
         "-cp",
         f"{_JARS}/*",

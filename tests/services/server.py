@@ -3,6 +3,7 @@
 import signal
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Protocol
 
 from tests.services.port import Port
@@ -14,7 +15,12 @@ class IServer(Protocol):
     @property
     @abstractmethod
     def name(self) -> str:
-        """What users call it, and what its folder is called."""
+        """What users call it."""
+
+    @property
+    @abstractmethod
+    def folder(self) -> Path:
+        """Where its state and its log are."""
 
     @property
     @abstractmethod
@@ -58,4 +64,4 @@ class IServer(Protocol):
 
     @abstractmethod
     def clean_up(self) -> None:
-        """End what outlives the server's own process. Called once that is gone."""
+        """End what outlives the server's own process. Called while that is not there."""

@@ -14,11 +14,11 @@ from enum import StrEnum
 from pathlib import Path
 
 from tests.services.error import ServiceError
-from tests.services.folder import STATE, exclusive
+from tests.services.folder import exclusive
 from tests.services.process import Process, holds, launch
 from tests.services.server import IServer
 
-START_LIMIT = dt.timedelta(seconds=90)
+START_LIMIT = dt.timedelta(minutes=3)
 STOP_LIMIT = dt.timedelta(seconds=45)
 
 
@@ -49,7 +49,7 @@ class Service:
     @property
     def folder(self) -> Path:
         """Where its state and its log are."""
-        return STATE / self.name
+        return self.server.folder
 
     @property
     def log(self) -> Path:
@@ -95,12 +95,10 @@ class Service:
         self._end(signal.SIGKILL)
 
     def _launch(self) -> Process:
+        self.server.clean_up()
         for port in self.server.ports:
             if port.accepts():
-                raise ServiceError(
-                    f"port {port.number} is taken by {port.owner()}; "
-                    f"end that, or set {port.variable} to a free one"
-                )
+                raise ServiceError(f"port {port.number} is taken by {port.owner()}; {port.remedy}")
         self.server.prepare()
         process = launch(
             self.server.command(),
