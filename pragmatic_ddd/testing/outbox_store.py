@@ -12,10 +12,21 @@ need it are skipped, with the reason.
 """
 
 from pragmatic_ddd.testing.outbox_claiming import ClaimingContract
+from pragmatic_ddd.testing.outbox_lapsing import LapsingContract
 from pragmatic_ddd.testing.outbox_operating import OperatingContract
+from pragmatic_ddd.testing.outbox_ordering import OrderingContract
 from pragmatic_ddd.testing.outbox_settling import SettlingContract
 from pragmatic_ddd.testing.outbox_storing import StoringContract
+from pragmatic_ddd.testing.outbox_tidying import TidyingContract
 
 
-class OutboxStoreContract(StoringContract, ClaimingContract, SettlingContract, OperatingContract):
-    """What every outbox store does: storing, claiming, settling, and what operators need."""
+class OutboxStoreContract(
+    StoringContract,
+    ClaimingContract,
+    OrderingContract,
+    LapsingContract,
+    SettlingContract,
+    TidyingContract,
+    OperatingContract,
+):
+    """What every outbox store does: storing, claiming, order, settling, and what operators need."""

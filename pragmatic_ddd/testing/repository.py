@@ -9,53 +9,31 @@ returns what ``work`` returns; where that raises, it rolls back and lets the err
 no wallets at first.
 """
 
-import threading
-from collections.abc import Callable
-from typing import ClassVar, Protocol, TypeVar
-
 import pytest
 
 from pragmatic_ddd.domain import AggregateRoot
 from pragmatic_ddd.errors import ConcurrencyError, OutboxStoreError, UnitOfWorkError
-from pragmatic_ddd.ports import IRepository
+from pragmatic_ddd.testing.repository_locking import RepositoryLocking
+from pragmatic_ddd.testing.wallets import (
+    InTransaction,
+    Wallet,
+    Wallets,
+    found_wallet,
+    insert_wallet,
+    remove_wallet,
+    save_wallet,
+    update_wallet,
+)
 
-T = TypeVar("T")
-
-
-class Wallet(AggregateRoot, name="contract.wallet"):
-    """What the contract stores: an id, two amounts, their sum, a version."""
-
-    coins: int = 0
-    notes: int = 0
-    total: int = 0
-
-    def trigger_data_sync_hook(self) -> None:
-        """Keep the sum that is stored beside its parts."""
-        self.total = self.coins + self.notes
-
-
-Wallets = IRepository[Wallet]
-
-
-class InTransaction(Protocol):
-    """Runs work with a repository in a transaction of its own."""
-
-    def __call__(self, work: Callable[[Wallets], T], /) -> T: ...
+__all__ = ["InTransaction", "RepositoryContract", "Wallet"]
 
 
 class PickpocketError(Exception):
     """Something that goes wrong in the middle."""
 
 
-class RepositoryContract:
-    """What every repository promises.
-
-    Attributes:
-        wallet_type: ``Wallet``, or a class derived from it that your adapter can store; its ids
-            are text.
-    """
-
-    wallet_type: ClassVar[type[Wallet]] = Wallet
+class RepositoryContract(RepositoryLocking):
+    """What every repository promises. Set ``wallet_type`` where yours cannot store ``Wallet``."""
 
     def test_a_saved_aggregate_is_found_with_its_values(
         self, in_transaction: InTransaction
@@ -63,7 +41,7 @@ class RepositoryContract:
         wallet = self.wallet_type(id="w1", coins=3)
         in_transaction(lambda wallets: wallets.save(wallet))
 
-        found = _found(in_transaction, "w1")
+        found = found_wallet(in_transaction, "w1")
         assert type(found) is self.wallet_type
         assert (found.coins, found.version, found.is_new) == (3, 1, False)
         assert (wallet.version, wallet.is_new) == (1, False)
@@ -82,7 +60,7 @@ class RepositoryContract:
         wallet.coins = 5
         in_transaction(lambda wallets: wallets.save(wallet))
 
-        found = _found(in_transaction, "w1")
+        found = found_wallet(in_transaction, "w1")
         assert (found.coins, found.version, wallet.version) == (5, 2, 2)
 
     def test_what_was_loaded_and_changed_can_be_saved(self, in_transaction: InTransaction) -> None:
@@ -96,7 +74,7 @@ class RepositoryContract:
 
         in_transaction(spend)
 
-        found = _found(in_transaction, "w1")
+        found = found_wallet(in_transaction, "w1")
         assert (found.coins, found.version) == (2, 2)
 
     def test_an_update_raises_the_version_also_when_nothing_changed(
@@ -120,7 +98,7 @@ class RepositoryContract:
             return wallets.current_version("w1")
 
         assert in_transaction(save_twice) == 2
-        assert (_found(in_transaction, "w1").coins, wallet.version) == (4, 2)
+        assert (found_wallet(in_transaction, "w1").coins, wallet.version) == (4, 2)
 
     def test_a_transaction_sees_what_it_has_written(self, in_transaction: InTransaction) -> None:
         def write_and_look(wallets: Wallets) -> list[tuple[bool, bool]]:
@@ -137,15 +115,15 @@ class RepositoryContract:
     ) -> None:
         wallet = self.wallet_type(id="w1", coins=3)
         in_transaction(lambda wallets: wallets.insert(wallet))
-        assert _found(in_transaction, "w1").total == 3
+        assert found_wallet(in_transaction, "w1").total == 3
 
         wallet.notes = 20
         in_transaction(lambda wallets: wallets.update(wallet))
-        assert _found(in_transaction, "w1").total == 23
+        assert found_wallet(in_transaction, "w1").total == 23
 
         wallet.coins = 0
         in_transaction(lambda wallets: wallets.save(wallet))
-        assert _found(in_transaction, "w1").total == 20
+        assert found_wallet(in_transaction, "w1").total == 20
 
     def test_a_rollback_undoes_every_write(self, in_transaction: InTransaction) -> None:
         kept = self._stored(in_transaction, "kept")
@@ -169,63 +147,7 @@ class RepositoryContract:
             1,
             1,
         ]
-        assert _found(in_transaction, "kept").coins == 3
-
-    def test_who_loaded_an_older_version_writes_nothing(
-        self, in_transaction: InTransaction
-    ) -> None:
-        self._stored(in_transaction)
-        fast, *late_ones = (_found(in_transaction, "w1") for _ in range(4))
-        fast.coins = 1
-        in_transaction(lambda wallets: wallets.save(fast))
-
-        for write, late in zip((_save, _update, _remove), late_ones, strict=True):
-            late.coins = 2
-            with pytest.raises(ConcurrencyError) as refused:
-                in_transaction(write(late))
-            assert refused.value.retryable
-
-        found = _found(in_transaction, "w1")
-        assert (found.coins, found.version) == (1, 2)
-
-    def test_what_others_removed_is_neither_updated_nor_removed(
-        self, in_transaction: InTransaction
-    ) -> None:
-        self._stored(in_transaction)
-        first, *late_ones = (_found(in_transaction, "w1") for _ in range(4))
-        in_transaction(_remove(first))
-
-        for write, late in zip((_save, _update, _remove), late_ones, strict=True):
-            with pytest.raises(ConcurrencyError):
-                in_transaction(write(late))
-
-        assert not in_transaction(lambda wallets: wallets.exists_by_id("w1"))
-
-    def test_of_many_who_save_the_same_version_one_wins(
-        self, in_transaction: InTransaction
-    ) -> None:
-        self._stored(in_transaction)
-        racers = [_found(in_transaction, "w1") for _ in range(4)]
-        start, outcomes = threading.Barrier(len(racers)), list[bool]()
-
-        def race(number: int) -> None:
-            racers[number].coins = number
-            start.wait()
-            try:
-                in_transaction(_save(racers[number]))
-            except ConcurrencyError:
-                outcomes.append(False)
-            else:
-                outcomes.append(True)
-
-        threads = [threading.Thread(target=race, args=(one,)) for one in range(len(racers))]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-
-        assert sorted(outcomes) == [False, False, False, True]
-        assert _found(in_transaction, "w1").version == 2
+        assert found_wallet(in_transaction, "kept").coins == 3
 
     def test_an_id_is_inserted_once(self, in_transaction: InTransaction) -> None:
         self._stored(in_transaction)
@@ -233,21 +155,24 @@ class RepositoryContract:
         with pytest.raises((ConcurrencyError, OutboxStoreError)):
             in_transaction(lambda wallets: wallets.insert(self.wallet_type(id="w1", coins=9)))
 
-        assert _found(in_transaction, "w1").coins == 3
+        assert found_wallet(in_transaction, "w1").coins == 3
 
     def test_a_removed_aggregate_is_gone_and_its_id_is_free(
         self, in_transaction: InTransaction
     ) -> None:
-        in_transaction(_remove(self._stored(in_transaction)))
+        in_transaction(remove_wallet(self._stored(in_transaction)))
         assert not in_transaction(lambda wallets: wallets.exists_by_id("w1"))
 
         in_transaction(lambda wallets: wallets.insert(self.wallet_type(id="w1", coins=9)))
-        assert (_found(in_transaction, "w1").coins, _found(in_transaction, "w1").version) == (9, 1)
+        assert (
+            found_wallet(in_transaction, "w1").coins,
+            found_wallet(in_transaction, "w1").version,
+        ) == (9, 1)
 
     def test_what_is_new_is_neither_updated_nor_removed(
         self, in_transaction: InTransaction
     ) -> None:
-        for write in (_update, _remove):
+        for write in (update_wallet, remove_wallet):
             with pytest.raises(UnitOfWorkError, match="new"):
                 in_transaction(write(self.wallet_type(id="w1")))
 
@@ -266,38 +191,10 @@ class RepositoryContract:
     ) -> None:
         wrong: list[object] = ["w1", _Purse(id="p1")]
         for one in wrong:
-            for write in (_insert, _save, _update, _remove):
+            for write in (insert_wallet, save_wallet, update_wallet, remove_wallet):
                 with pytest.raises(TypeError, match=r"aggregate = .*: give a "):
                     in_transaction(write(one))  # type: ignore[arg-type]  # that is the point
-
-    def _stored(self, in_transaction: InTransaction, wallet_id: str = "w1") -> Wallet:
-        wallet = self.wallet_type(id=wallet_id, coins=3)
-        in_transaction(lambda wallets: wallets.save(wallet))
-        return wallet
 
 
 class _Purse(AggregateRoot, name="contract.purse"):
     """An aggregate of another type."""
-
-
-def _insert(wallet: Wallet) -> Callable[[Wallets], None]:
-    return lambda wallets: wallets.insert(wallet)
-
-
-def _save(wallet: Wallet) -> Callable[[Wallets], None]:
-    return lambda wallets: wallets.save(wallet)
-
-
-def _update(wallet: Wallet) -> Callable[[Wallets], None]:
-    return lambda wallets: wallets.update(wallet)
-
-
-def _remove(wallet: Wallet) -> Callable[[Wallets], None]:
-    return lambda wallets: wallets.remove(wallet)
-
-
-def _found(in_transaction: InTransaction, wallet_id: str) -> Wallet:
-    """Return an instance of its own each time: each is found in a transaction of its own."""
-    found = in_transaction(lambda wallets: wallets.find_by_id(wallet_id))
-    assert found is not None
-    return found

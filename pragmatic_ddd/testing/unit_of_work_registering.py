@@ -4,14 +4,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from pragmatic_ddd.domain import (
-    EntityRule,
-)
-from pragmatic_ddd.errors import (
-    BrokenRuleAggregateError,
-    BrokenRuleError,
-    UnitOfWorkError,
-)
+from pragmatic_ddd.domain import EntityRule
+from pragmatic_ddd.errors import BrokenRuleAggregateError, BrokenRuleError, UnitOfWorkError
 from pragmatic_ddd.testing.accounts import (
     ACCOUNT_RULES,
     Account,
