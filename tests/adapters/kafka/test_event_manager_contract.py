@@ -1,0 +1,170 @@
+"""The contracts of event managers over Kafka, on a broker that may be killed and frozen."""
+
+import datetime as dt
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import attrs
+import pytest
+from confluent_kafka import Message
+
+from pragmatic_ddd import DomainEvent, IEventManager
+from pragmatic_ddd.errors import EventPublishError
+from pragmatic_ddd.ports import IEventMetrics, OutboxMessage
+from pragmatic_ddd.testing.broker import (
+    BrokerContract,
+    BrokerMessage,
+    ContractOutbox,
+    IBrokerUnderTest,
+)
+from pragmatic_ddd.testing.event_manager import EventManagerContract
+from pragmatic_ddd_kafka import KafkaEventManager
+from tests.adapters.kafka.shop import (
+    Topics,
+    a_config,
+    a_producer,
+    a_record,
+    headers,
+    topics_of,
+    unique,
+)
+from tests.broker_parts import contract_encoding, contract_outbox, contract_serializer
+from tests.services.service import Service
+
+ATTEMPTS = 3
+DELAY = dt.timedelta(seconds=1)
+PAUSE = dt.timedelta(milliseconds=100)
+
+
+@attrs.define(eq=False)
+class KafkaUnderTest(IBrokerUnderTest):
+    """A topic and a group of their own, on a broker of the test module's own."""
+
+    service: Service
+    topic: str = attrs.field(factory=lambda: unique("contract"))
+    group: str = attrs.field(factory=lambda: unique("contract"))
+    managers: list[KafkaEventManager] = attrs.field(factory=list, init=False)
+    groups: set[str] = attrs.field(factory=set, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.topics.create(self.topic)
+
+    @property
+    def topics(self) -> Topics:
+        return Topics(self.service.url)
+
+    def manager(
+        self,
+        *,
+        topic: str | None = None,
+        group: str | None = None,
+        metrics: IEventMetrics | None = None,
+    ) -> KafkaEventManager:
+        group = group or self.group
+        if group not in self.groups:
+            self.topics.create(f"{group}-dead-letter", f"{group}-delay")
+            self.groups.add(group)
+        config = a_config(
+            bootstrap_servers=self.service.url,
+            consumer_group=group,
+            max_attempts=ATTEMPTS,
+            retry_backoff_base=PAUSE,
+            retry_backoff_cap=PAUSE,
+            delay=DELAY,
+            shutdown_timeout=dt.timedelta(seconds=2),
+        )
+        manager = KafkaEventManager(
+            config, contract_serializer(), topics_of(self.topic if topic is None else topic)
+        )
+        if metrics is not None:
+            manager.metrics = metrics
+        self.managers.append(manager)
+        return manager
+
+    def messages(self, topic: str | None = None) -> Sequence[BrokerMessage]:
+        return [_as_anybody_reads(message) for message in self.topics.read(topic or self.topic)]
+
+    def dead_letters(self) -> Sequence[BrokerMessage]:
+        return self.messages(f"{self.group}-dead-letter")
+
+    def send_foreign(self, body: bytes, attributes: Mapping[str, str]) -> None:
+        names = {"datacontenttype": "content-type"}
+        producer = a_producer(bootstrap_servers=self.service.url)
+        producer.start()
+        producer.send(
+            a_record(
+                self.topic,
+                key=b"p-1",
+                value=body,
+                headers=[
+                    (names.get(name, f"ce_{name}"), value.encode())
+                    for name, value in attributes.items()
+                ],
+            )
+        )
+        producer.close(within=dt.timedelta(seconds=1))
+
+    @contextmanager
+    def outage(self) -> Iterator[None]:
+        self.service.kill()
+        try:
+            yield
+        finally:
+            self.service.start()
+
+    @contextmanager
+    def silence(self) -> Iterator[None]:
+        process = self.service.process
+        assert process is not None
+        process.send(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            process.send(signal.SIGCONT)
+
+
+def _as_anybody_reads(message: Message) -> BrokerMessage:
+    names = {"content-type": "datacontenttype"}
+    attributes = {
+        names.get(name, name.removeprefix("ce_")): value
+        for name, value in headers(message).items()
+        if name in names or name.startswith("ce_")
+    }
+    return BrokerMessage(attributes=attributes, body=message.value() or b"")
+
+
+@pytest.mark.service("kafka")
+class TestKafka(EventManagerContract, BrokerContract):
+    patience = dt.timedelta(seconds=60)
+    attempts = ATTEMPTS
+    delay = DELAY
+    largest_body_bytes = 1_000_000
+    misnamed_topic = "contract/parcels"
+    error_of_missing_topic = EventPublishError
+
+    @pytest.fixture
+    def broker(self, own_broker: Service) -> Iterator[IBrokerUnderTest]:
+        broker = KafkaUnderTest(own_broker)
+        yield broker
+        for manager in broker.managers:
+            manager.shutdown()
+
+    @pytest.fixture
+    def stored(self) -> Callable[[DomainEvent], OutboxMessage]:
+        return contract_encoding()
+
+    @pytest.fixture
+    def outbox(self, tmp_path: Path) -> Iterator[ContractOutbox]:
+        with contract_outbox(tmp_path) as outbox:
+            yield outbox
+
+
+def test_it_is_an_event_manager() -> None:
+    manager: IEventManager = KafkaEventManager(
+        a_config(), contract_serializer(), topics_of("events")
+    )
+
+    assert manager.side_by_side >= 1
+    assert manager.longest_call == dt.timedelta(seconds=5)
