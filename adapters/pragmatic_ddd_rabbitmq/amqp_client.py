@@ -1,0 +1,64 @@
+"""py-amqp, with a transport of ours, and channels that stay closed once the broker closes them."""
+
+from typing import Final
+
+import amqp
+
+from pragmatic_ddd_rabbitmq.broker_address import BrokerAddress
+from pragmatic_ddd_rabbitmq.frame_transport import FrameTransport
+
+_NEGOTIATED: Final = {
+    "connection.blocked": True,
+    "consumer_cancel_notify": True,
+    "authentication_failure_close": True,
+}
+
+
+class AmqpChannel(amqp.Channel):  # type: ignore[misc]  # the library has no types
+    """A channel. Its messages keep their bytes, whatever encoding they claim."""
+
+    def __init__(
+        self, connection: "AmqpConnection", channel_id: int | None = None, **_: object
+    ) -> None:
+        super().__init__(connection, channel_id, auto_decode=False)
+
+    def _do_revive(self) -> None:
+        """Stay closed. A revived one confirms nothing, and nobody would know what was lost."""
+
+
+class AmqpConnection(amqp.Connection):  # type: ignore[misc]  # the library has no types
+    """A connection over a ``FrameTransport``.
+
+    Attributes:
+        reason_of_block: Why the broker takes no more messages; ``None`` while it takes them.
+    """
+
+    Channel = AmqpChannel
+    negotiate_capabilities = _NEGOTIATED
+
+    def __init__(
+        self, transport: FrameTransport, address: BrokerAddress, *, name: str, heartbeat: int
+    ) -> None:
+        super().__init__(
+            host=f"{address.host}:{address.port}",
+            userid=address.user,
+            password=address.password,
+            login_method="PLAIN",
+            virtual_host=address.virtual_host,
+            client_properties={"connection_name": name},
+            heartbeat=heartbeat,
+            on_blocked=self._block,
+            on_unblocked=self._unblock,
+        )
+        self.frame_transport = transport
+        self.reason_of_block: str | None = None
+
+    def Transport(self, *_: object, **__: object) -> FrameTransport:  # noqa: N802  # the library's
+        """Return what it reads from and writes to; the library asks for it once."""
+        return self.frame_transport
+
+    def _block(self, reason: str) -> None:
+        self.reason_of_block = reason
+
+    def _unblock(self) -> None:
+        self.reason_of_block = None
