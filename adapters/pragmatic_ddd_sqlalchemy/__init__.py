@@ -10,13 +10,22 @@ from pragmatic_ddd_sqlalchemy.column_types import (
     ValueObjectType,
 )
 from pragmatic_ddd_sqlalchemy.engine import (
-    READ_ONLY,
     create_memory_engine,
     create_sqlite_engine,
     make_sqlite_safe,
+    read_only,
     refuse_unsafe,
 )
+from pragmatic_ddd_sqlalchemy.event_places import EventPlaces
+from pragmatic_ddd_sqlalchemy.event_places_table import event_places_ddl, event_places_table
 from pragmatic_ddd_sqlalchemy.id_segment_table import id_segment_ddl, id_segment_table
+from pragmatic_ddd_sqlalchemy.inbox import SqlAlchemyInbox
+from pragmatic_ddd_sqlalchemy.inbox_table import (
+    inbox_ddl,
+    inbox_table,
+    watermark_ddl,
+    watermark_table,
+)
 from pragmatic_ddd_sqlalchemy.keyset import Keyset
 from pragmatic_ddd_sqlalchemy.ordered_query import OrderedQuery
 from pragmatic_ddd_sqlalchemy.outbox import SqlAlchemyOutbox
@@ -28,15 +37,17 @@ from pragmatic_ddd_sqlalchemy.store import SqlAlchemyOutboxStore
 from pragmatic_ddd_sqlalchemy.table import ddl, metadata, outbox_message, outbox_table
 from pragmatic_ddd_sqlalchemy.transactions import SqlAlchemyTransactionOperations
 from pragmatic_ddd_sqlalchemy.unit_of_work import SqlAlchemyUnitOfWork, SqlAlchemyUnitsOfWork
+from pragmatic_ddd_sqlalchemy.watermark_inbox import SqlAlchemyWatermarkInbox
 
 __all__ = [
-    "READ_ONLY",
     "EnumValueType",
+    "EventPlaces",
     "ExactDecimalType",
     "Keyset",
     "OrderedQuery",
     "Repository",
     "SqlAlchemyAggregateVersionResolver",
+    "SqlAlchemyInbox",
     "SqlAlchemyOutbox",
     "SqlAlchemyOutboxStore",
     "SqlAlchemyProjectionMaterializer",
@@ -44,17 +55,25 @@ __all__ = [
     "SqlAlchemyTransactionOperations",
     "SqlAlchemyUnitOfWork",
     "SqlAlchemyUnitsOfWork",
+    "SqlAlchemyWatermarkInbox",
     "UtcInstantType",
     "ValueObjectType",
     "create_memory_engine",
     "create_sqlite_engine",
     "ddl",
+    "event_places_ddl",
+    "event_places_table",
     "id_segment_ddl",
     "id_segment_table",
+    "inbox_ddl",
+    "inbox_table",
     "make_sqlite_safe",
     "metadata",
     "outbox_message",
     "outbox_table",
+    "read_only",
     "refuse_unsafe",
     "validate_schema",
+    "watermark_ddl",
+    "watermark_table",
 ]

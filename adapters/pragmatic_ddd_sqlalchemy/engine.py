@@ -5,25 +5,42 @@ a transaction that has read first cannot write once somebody else has written. H
 of work begins with BEGIN IMMEDIATE, waits for its turn, and readers in WAL mode wait for
 nobody; a session that only reads says so:
 
-    with Session(engine.execution_options(**READ_ONLY)) as session: ...
+    with Session(read_only(engine)) as session: ...
 """
 
 import contextlib
 import datetime as dt
 import sqlite3
 from pathlib import Path
+from typing import Protocol, TypeVar, runtime_checkable
 
 import sqlalchemy as sa
+from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import ConnectionPoolEntry, StaticPool
 
 from pragmatic_ddd.application.arguments import check_type, shown
 from pragmatic_ddd.errors import ConfigurationError
+from pragmatic_ddd_sqlalchemy.column_types.exact_sqlite import ExactSqliteCompiler
 from pragmatic_ddd_sqlalchemy.sqlite_fork import SqliteForkGate
 
-READ_ONLY = {"sqlite_read_only": True}
+_READ_ONLY_OPTION = "sqlite_read_only"
+READ_ONLY = {_READ_ONLY_OPTION: True}
 
 _BUSY_TIMEOUT = dt.timedelta(seconds=30)
+_CREATED = "give what create_engine() returns"
+
+
+@runtime_checkable
+class _AnyEngine(Protocol):
+    """An ``Engine``, or an ``AsyncEngine``, which cannot be imported everywhere."""
+
+    def dispose(self) -> object: ...
+
+    def execution_options(self, **options: object) -> object: ...
+
+
+E = TypeVar("E", bound=_AnyEngine)
 
 
 def create_sqlite_engine(
@@ -63,7 +80,8 @@ def make_sqlite_safe(engine: sa.Engine, *, busy_timeout: dt.timedelta = _BUSY_TI
     """Prepare an engine of yours before its first use; other databases need no preparation.
 
     Sets WAL and full synchronisation, and begins transactions itself: IMMEDIATE, or plain on
-    connections with the execution option ``READ_ONLY``. Foreign keys stay as you have them.
+    connections of ``read_only(engine)``. Foreign keys stay as you have them.
+    Has ``ExactDecimalType`` refused in SQL where it stands behind a number of another scale.
     A fork waits until no connection is in use, and closes those in the pool.
     For an ``AsyncEngine``, pass its ``sync_engine``.
 
@@ -90,12 +108,38 @@ def make_sqlite_safe(engine: sa.Engine, *, busy_timeout: dt.timedelta = _BUSY_TI
             ):
                 cursor.execute(f"PRAGMA {pragma}")
 
+    if engine.dialect.statement_compiler is SQLiteCompiler:
+        engine.dialect.statement_compiler = ExactSqliteCompiler
     sa.event.listen(engine, "connect", prepare)
     sa.event.listen(engine, "begin", _begin)
     sa.event.listen(engine, "invalidate", _give_up_locks)
     if not in_memory:
         engine.dispose()
     return engine
+
+
+def read_only(engine: E) -> E:
+    """Return the engine for sessions and connections that only read.
+
+    It is the same engine, with the same pool. On SQLite its transactions begin without the write
+    lock, so they wait for no writer, and no writer for them; one that writes after all may fail
+    with "database is locked". On other databases nothing is different. Nobody enforces that
+    they only read.
+
+    Args:
+        engine: An ``Engine`` or an ``AsyncEngine``.
+
+    Raises:
+        TypeError: It is no engine.
+    """
+    if not isinstance(engine, _AnyEngine):
+        raise _no_engine(engine, _CREATED)
+    return engine.execution_options(**READ_ONLY)  # type: ignore[return-value]  # one again
+
+
+def reads_only(connection: sa.Connection) -> bool:
+    """Say whether a connection was promised to read only."""
+    return bool(connection.get_execution_options().get(_READ_ONLY_OPTION, False))
 
 
 def is_safe(engine: sa.Engine) -> bool:
@@ -116,8 +160,8 @@ def refuse_unprepared(engine: sa.Engine) -> None:
     """Raise where an engine cannot carry the outbox.
 
     Raises:
-        ConfigurationError: It is async, in AUTOCOMMIT, or a SQLite engine that has not been
-            made safe; names the fix.
+        ConfigurationError: It is async, in AUTOCOMMIT, for reading only, or a SQLite engine that
+            has not been made safe; names the fix.
         TypeError: It is no engine.
     """
     refuse_async(engine)
@@ -125,6 +169,10 @@ def refuse_unprepared(engine: sa.Engine) -> None:
         raise _refusal(
             f"{engine.url} commits each statement by itself (AUTOCOMMIT): event and business row "
             "would be two facts; use an engine with transactions"
+        )
+    if engine.get_execution_options().get(_READ_ONLY_OPTION):
+        raise _refusal(
+            f"{engine.url} was promised to read only: give the engine without read_only()"
         )
     if not is_safe(engine):
         raise _refusal(
@@ -149,7 +197,7 @@ def refuse_async(engine: sa.Engine) -> None:
             "create_engine('postgresql+psycopg://...')"
         )
     if not isinstance(engine, sa.Engine):
-        raise _no_engine(engine, "give what create_engine() returns")
+        raise _no_engine(engine, _CREATED)
 
 
 def refuse_unsafe(engine: sa.Engine) -> None:
@@ -196,5 +244,4 @@ def _give_up_locks(connection: DBAPIConnection, *_: object) -> None:
 
 
 def _begin(connection: sa.Connection) -> None:
-    read_only = connection.get_execution_options().get("sqlite_read_only", False)
-    connection.exec_driver_sql("BEGIN" if read_only else "BEGIN IMMEDIATE")
+    connection.exec_driver_sql("BEGIN" if reads_only(connection) else "BEGIN IMMEDIATE")

@@ -16,6 +16,7 @@ from sqlalchemy.orm import SessionTransaction
 from sqlalchemy.orm.attributes import instance_state
 
 from pragmatic_ddd.domain import AggregateRoot
+from pragmatic_ddd.domain.work_unit_state import forget_operations, pull_broken_rules
 from pragmatic_ddd.errors import BrokenRuleAggregateError, DomainError
 from pragmatic_ddd.ports import Reservation, StoredMessage
 from pragmatic_ddd_sqlalchemy.session_frames import Debt, Frame, Pin, State, Write
@@ -196,7 +197,7 @@ class FrameStack:
             BrokenRuleAggregateError: Its aggregates have, and forget them: who is refused may
                 mend it and come again.
         """
-        noted = [one for pin in self.pins.values() for one in pin.aggregate.pull_broken_rules()]
+        noted = [one for pin in self.pins.values() for one in pull_broken_rules(pin.aggregate)]
         if noted:
             self.refusal = BrokenRuleAggregateError([one.error() for one in noted])
         if self.refusal is not None:
@@ -206,14 +207,14 @@ class FrameStack:
         """Undo everything: loaded aggregates lose their events, new ones keep them."""
         for state, pin in self.pins.items():
             if not self.top.has_inserted(state):
-                pin.aggregate.pull_broken_rules()
+                pull_broken_rules(pin.aggregate)
                 _drop_first(pin.aggregate, pin.event_count)
-                pin.aggregate.forget_operations()
+                forget_operations(pin.aggregate)
 
     def _forget_stored_events(self) -> None:
         for pin in self.pins.values():
             _drop_first(pin.aggregate, len(pin.built))
-            pin.aggregate.forget_operations()
+            forget_operations(pin.aggregate)
         for given, count in self.top.carried.values():
             _drop_first(given, count)
 

@@ -40,9 +40,11 @@ from pragmatic_ddd.application.outbox.encoding import EventEncoding
 from pragmatic_ddd.application.outbox.recorder import OutboxRecorder
 from pragmatic_ddd.errors import UnitOfWorkError
 from pragmatic_ddd_sqlalchemy import recorder
+from pragmatic_ddd_sqlalchemy.eager_path import IEagerPath
 from pragmatic_ddd_sqlalchemy.engine import refuse_unsafe
+from pragmatic_ddd_sqlalchemy.event_places import EventPlaces
 from pragmatic_ddd_sqlalchemy.outbox_session import OutboxSession
-from pragmatic_ddd_sqlalchemy.outbox_writer import IEagerPath, OutboxWriter
+from pragmatic_ddd_sqlalchemy.outbox_writer import OutboxWriter
 from pragmatic_ddd_sqlalchemy.session_hook import SessionHook
 from pragmatic_ddd_sqlalchemy.store import SqlAlchemyOutboxStore
 
@@ -71,6 +73,8 @@ class SqlAlchemyOutbox:
         store: The outbox. It has a sync engine of its own, also where sessions are async.
         encoding: How events are encoded.
         eager: Pushes what has been committed; ``None``: everything is the relay's.
+        places: Has the messages of some aggregates say which event was before theirs, for
+            consumers that look for gaps; ``None``: nobody pays for that.
 
     Raises:
         ConfigurationError: With ``eager``, the store's engine is one that another thread must
@@ -81,6 +85,7 @@ class SqlAlchemyOutbox:
     store: SqlAlchemyOutboxStore = attrs.field(validator=of_type(SqlAlchemyOutboxStore))
     encoding: EventEncoding = attrs.field(validator=of_type(EventEncoding))
     eager: IEagerPath | None = attrs.field(default=None, validator=optional(implements(IEagerPath)))
+    places: EventPlaces | None = attrs.field(default=None, validator=optional(of_type(EventPlaces)))
 
     def __attrs_post_init__(self) -> None:
         if self.eager is not None:
@@ -140,6 +145,8 @@ class SqlAlchemyOutbox:
             raise UnitOfWorkError("an outbox is attached to this sessionmaker already")
         bases = (OutboxSession, session_class)
         hooked = type(session_class.__name__, bases, {"outbox": self})
-        writer = OutboxWriter(store=self.store, encoding=self.encoding, eager=self.eager)
+        writer = OutboxWriter(
+            store=self.store, encoding=self.encoding, eager=self.eager, places=self.places
+        )
         SessionHook(writer).listen_to(hooked)
         return hooked

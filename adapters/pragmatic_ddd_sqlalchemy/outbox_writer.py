@@ -10,21 +10,20 @@ the order of their ids is the order of the commits.
 
 import functools
 import logging
-from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
 
 import attrs
 import sqlalchemy as sa
-from sqlalchemy.exc import UnboundExecutionError
 from sqlalchemy.orm import Session
 
 from pragmatic_ddd.application.outbox.encoding import EventEncoding
 from pragmatic_ddd.domain import AggregateRoot, DomainEvent
 from pragmatic_ddd.errors import ForeignEventError, UnitOfWorkError
 from pragmatic_ddd.ports import OutboxMessage, Reservation, StoredMessage
+from pragmatic_ddd_sqlalchemy.eager_path import IEagerPath
+from pragmatic_ddd_sqlalchemy.event_places import EventPlaces
 from pragmatic_ddd_sqlalchemy.frame_stack import FrameStack
-from pragmatic_ddd_sqlalchemy.same_database import commits_each_statement, refuse_other_database
+from pragmatic_ddd_sqlalchemy.outbox_connection import outbox_connection
 from pragmatic_ddd_sqlalchemy.session_frames import Pin, State
 from pragmatic_ddd_sqlalchemy.store import SqlAlchemyOutboxStore
 from pragmatic_ddd_sqlalchemy.versioned_writes import (
@@ -39,22 +38,6 @@ _MOST_ROUNDS = 100
 _logger = logging.getLogger(__name__)
 
 
-class IEagerPath(Protocol):
-    """The part of ``EagerOutboxPublisher`` that a transaction needs."""
-
-    @abstractmethod
-    def reserve(self, count: int) -> Reservation | None:
-        """Reserve room for rows that are about to be inserted; ``None`` when there is none."""
-
-    @abstractmethod
-    def announce(self, stored: Sequence[StoredMessage], reservation: Reservation | None) -> None:
-        """Push what has been committed; never raises."""
-
-    @abstractmethod
-    def cancel(self, reservation: Reservation) -> None:
-        """Give up a reservation whose transaction ended without a commit; never raises."""
-
-
 @attrs.frozen(kw_only=True)
 class OutboxWriter:
     """Writes the events of a session's transaction to the outbox, and tells the eager path.
@@ -63,11 +46,13 @@ class OutboxWriter:
         store: Where the rows go, through the session's own connection.
         encoding: How events are encoded.
         eager: Told after the commit; ``None``: everything is the relay's.
+        places: Tells messages which place was before theirs; ``None``: nobody does.
     """
 
     store: SqlAlchemyOutboxStore
     encoding: EventEncoding
     eager: IEagerPath | None = None
+    places: EventPlaces | None = None
     _without_order: set[type] = attrs.field(factory=set, init=False)
     _insertion: sa.Insert = attrs.field(init=False, repr=False)
 
@@ -85,7 +70,7 @@ class OutboxWriter:
         pins = stack.unwritten.items()
         states = [state for state, pin in pins if pin.event_count and state not in stack.checked]
         if states:
-            self._connection(session, stack, states)
+            self._connect(session, stack, states)
         if not stack.is_touched:
             touch_unwritten(session, stack)
 
@@ -182,7 +167,9 @@ class OutboxWriter:
     ) -> None:
         connection = stack.connection
         if connection is None or not stack.checked.issuperset(states):
-            connection = self._connection(session, stack, states)
+            connection = self._connect(session, stack, states)
+        if self.places is not None:
+            messages = self.places.told(connection, messages)
         if self.eager is not None and not stack.is_joined:
             stack.reservation = _reserve(self.eager, len(messages))
         try:
@@ -210,28 +197,11 @@ class OutboxWriter:
         self.finish(stack)
         stack.reservation = None
 
-    def _connection(
+    def _connect(
         self, session: Session, stack: FrameStack, states: Iterable[State]
     ) -> sa.Connection:
-        """Return where the rows go, if that is where the aggregates of ``states`` go as well."""
-        bind = self._bind(session)
-        connection = session.connection(bind_arguments={"bind": bind})
-        refuse_other_database(connection.engine, self.store.engine)
-        _refuse_what_is_not_atomic(session, connection)
-        _refuse_other_connections(session, stack, bind, connection, states)
-        stack.is_joined = isinstance(bind, sa.Connection)
-        stack.connection = connection
-        stack.checked.update(states)
-        return connection
-
-    def _bind(self, session: Session) -> sa.Engine | sa.Connection:
-        try:
-            return session.get_bind(clause=self._insertion)
-        except UnboundExecutionError as error:
-            raise UnitOfWorkError(
-                f"the session has no bind for the outbox: bind {self.store.table.fullname} where "
-                "its aggregates are bound"
-            ) from error
+        store, insertion = self.store, self._insertion
+        return outbox_connection(session, stack, states, store=store, insertion=insertion)
 
 
 def touch_unwritten(session: Session, stack: FrameStack) -> None:
@@ -268,38 +238,3 @@ def _reserve(eager: IEagerPath, count: int) -> Reservation | None:
     except Exception:  # without a reservation the rows are the relay's: no reason to fail
         _logger.exception("eager path failed: %d events left to the relay", count)
         return None
-
-
-def _refuse_what_is_not_atomic(session: Session, connection: sa.Connection) -> None:
-    if session.twophase:
-        raise UnitOfWorkError(
-            "the outbox does not take part in two-phase commits: what another session prepares "
-            "is neither visible nor gone"
-        )
-    if commits_each_statement(connection):
-        raise UnitOfWorkError(
-            "the session's connection is in AUTOCOMMIT, where aggregate and events are two facts"
-        )
-
-
-def _refuse_other_connections(
-    session: Session,
-    stack: FrameStack,
-    bind: sa.Engine | sa.Connection,
-    connection: sa.Connection,
-    states: Iterable[State],
-) -> None:
-    """Raise where aggregates are stored on another connection than the one to the outbox' bind."""
-    for state in states:
-        write = stack.write_of(state)
-        if write is not None:
-            is_other = write.connection is not connection
-        elif session.get_bind(mapper=state.mapper) is bind:  # the same bind is the same connection
-            is_other = False
-        else:
-            is_other = session.connection(bind_arguments={"mapper": state.mapper}) is not connection
-        if is_other:
-            raise UnitOfWorkError(
-                f"{state.class_.__name__} is stored on another connection than the "
-                f"outbox: bind it and the outbox table to the same engine"
-            )

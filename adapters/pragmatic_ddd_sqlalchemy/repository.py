@@ -22,6 +22,7 @@ from sqlalchemy.orm import Mapper, Session
 from pragmatic_ddd.application.arguments import check_class, check_type, of_type, shown
 from pragmatic_ddd.domain import AggregateRoot
 from pragmatic_ddd.errors import UnitOfWorkError
+from pragmatic_ddd_sqlalchemy.deletion import delete
 from pragmatic_ddd_sqlalchemy.errors import lost_races_told, translated
 from pragmatic_ddd_sqlalchemy.versioned_writes import touch, version_key
 
@@ -87,7 +88,7 @@ class Repository(Generic[AggregateT]):
         self._check_loaded(aggregate)
         with _told():
             self._attach(aggregate)
-            self.session.delete(aggregate)
+            delete(self.session, aggregate)
             self.session.flush()
 
     def exists_by_id(self, aggregate_id: object) -> bool:

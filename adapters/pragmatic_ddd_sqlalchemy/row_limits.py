@@ -52,6 +52,17 @@ def checked_token(claim_token: str) -> str:
     return claim_token
 
 
+def checked_text(name: str, value: str) -> str:
+    """Return text that is a key, if no database changes it or takes it for another one.
+
+    Raises:
+        RefusedByDatabaseError: One does.
+    """
+    if _is_keepable(value, LONGEST_KEY):
+        return value
+    raise _refused_text(name, value, LONGEST_KEY)
+
+
 def fits_at_a_glance(message: OutboxMessage) -> bool:
     """Say whether its keys and numbers are plain and short; where not, each is to be checked."""
     keys = message.message_id, message.aggregate_type, message.aggregate_id, message.event_type

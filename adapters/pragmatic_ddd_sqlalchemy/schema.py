@@ -16,7 +16,7 @@ from sqlalchemy.exc import NoSuchTableError
 from pragmatic_ddd.application.arguments import check_type
 from pragmatic_ddd.errors import OutboxSchemaError
 from pragmatic_ddd_sqlalchemy.dialects import outbox_dialect
-from pragmatic_ddd_sqlalchemy.engine import READ_ONLY, refuse_async
+from pragmatic_ddd_sqlalchemy.engine import read_only, refuse_async
 from pragmatic_ddd_sqlalchemy.errors import translated
 from pragmatic_ddd_sqlalchemy.schema_catalogs import catalog_of
 from pragmatic_ddd_sqlalchemy.schema_expressions import same_expression
@@ -58,7 +58,7 @@ def validate_schema(engine: sa.Engine, table: sa.Table = outbox_message) -> None
     """
     refuse_async(engine)
     check_type("table", table, sa.Table)
-    with translated(), engine.execution_options(**READ_ONLY).connect() as connection:
+    with translated(), read_only(engine).connect() as connection:
         dialect = outbox_dialect(table, connection.dialect)
         if not dialect.serves(connection.dialect):
             version = ".".join(map(str, connection.dialect.server_version_info or ()))

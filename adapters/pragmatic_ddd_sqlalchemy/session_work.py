@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session, SessionTransaction, object_session
 from sqlalchemy.orm.attributes import instance_state
 
 from pragmatic_ddd.domain import AggregateRoot
+from pragmatic_ddd.domain.work_unit_state import has_collected, observe_collection
 from pragmatic_ddd.errors import UnitOfWorkError
 from pragmatic_ddd.ports import OutboxMessage
 from pragmatic_ddd_sqlalchemy.frame_stack import FrameStack
@@ -91,10 +92,10 @@ class SessionWork:
 
     def observe(self, session: Session, aggregate: AggregateRoot) -> None:
         """Watch an aggregate that has come into the session, perhaps with events or operations."""
-        aggregate.observe_collection(_collecting)
+        observe_collection(aggregate, _collecting)
         if _has_hook(aggregate):
             self.has_hooks = True
-        if aggregate.has_collected:
+        if has_collected(aggregate):
             self.pin(session, aggregate, mark=0)
 
     def trigger_hooks(self, session: Session) -> None:

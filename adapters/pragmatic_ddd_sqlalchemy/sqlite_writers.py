@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine.interfaces import DBAPIConnection
 
 from pragmatic_ddd.application.forking import reset_in_child
+from pragmatic_ddd_sqlalchemy.engine import reads_only
 
 _OPTION = "pragmatic_ddd_sqlite_writers"
 
@@ -24,7 +25,7 @@ class SqliteWriters:
     for the same file, are not seen.
 
     Attributes:
-        engine: The engine; its transactions with the option ``READ_ONLY`` take no lock.
+        engine: The engine; transactions of ``read_only(engine)`` take no lock.
     """
 
     engine: sa.Engine
@@ -59,7 +60,7 @@ class SqliteWriters:
         return threading.get_ident() in list(self._threads.values())
 
     def _note(self, connection: sa.Connection) -> None:
-        if not connection.get_execution_options().get("sqlite_read_only", False):
+        if not reads_only(connection):
             begun = connection.connection.dbapi_connection
             self._threads[id(begun)] = threading.get_ident()
 

@@ -25,6 +25,7 @@ from pragmatic_ddd.application.registered_work import RegisteredWork, Registrati
 from pragmatic_ddd.domain import AggregateRoot, IRuleValidator
 from pragmatic_ddd.errors import AggregateNotFoundError, UnitOfWorkError
 from pragmatic_ddd.ports import DryRunResult, IRepository
+from pragmatic_ddd_sqlalchemy.deletion import delete
 from pragmatic_ddd_sqlalchemy.errors import lost_races_told, translated
 from pragmatic_ddd_sqlalchemy.outbox_session import OutboxSession
 from pragmatic_ddd_sqlalchemy.repository import Repository
@@ -167,7 +168,7 @@ class SqlAlchemyUnitOfWork:
         self._registered.run()
         self._check_open()  # logic might have rolled back
         for aggregate in self._to_remove:
-            self.session.delete(aggregate)
+            delete(self.session, aggregate)
         for aggregate, repository in self._registered.to_save():
             if self._is_removed(aggregate):
                 continue  # to save it would be to keep it

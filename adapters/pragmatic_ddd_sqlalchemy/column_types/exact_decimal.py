@@ -6,7 +6,7 @@ SQLAlchemy's ``Numeric`` is exact on databases that have such a type. SQLite has
 floats of them; here it gets integers, 1250 for 12.50, which compare, sort and add up exactly.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Any, cast
 
@@ -20,6 +20,7 @@ _LARGEST_PRECISION = 65  # of MySQL; PostgreSQL has more
 _LARGEST_SCALE = 30  # of MySQL 8, as above
 _SQLITE_DIGITS = 18  # that surely fit into its integers
 _SCALED_ANEW = frozenset({operators.mul, operators.truediv, operators.floordiv, operators.mod})
+_OF_CONDITIONS = frozenset({operators.and_, operators.or_})
 
 
 class _Comparator(sa.types.TypeDecorator.Comparator[Decimal], sa.Numeric.Comparator[Decimal]):
@@ -142,10 +143,33 @@ class ExactDecimalType(sa.types.TypeDecorator[Decimal]):
         return ColumnValueError(f"decimals ({self.precision}, {self.scale})", reason)
 
 
+def refuse_mixed_scales(
+    op: operators.OperatorType | None, operands: "Iterable[sa.ColumnElement[Any]]"
+) -> None:
+    """Refuse to compute or compare exact decimals with numbers of another scale, in any order.
+
+    Raises:
+        ColumnValueError: On SQLite the result would be wrong by far.
+    """
+    numbers = [one for one in operands if _is_number(one.type)]
+    scales = [one.type.scale for one in numbers if isinstance(one.type, ExactDecimalType)]
+    if op is None or not scales or op in _OF_CONDITIONS:
+        return
+    if op is operators.mul and sum(not _is_whole(one) for one in numbers) == 1:
+        return
+    for one in numbers:
+        _refuse_other_scale(op, one, scales[0])
+
+
 def _element(other: object) -> object:
     """Return what stands for an attribute of a mapped class in SQL, or what was given."""
     is_attribute = isinstance(other, sa.SQLColumnExpression)
     return getattr(other, "expression", other) if is_attribute else other
+
+
+def _is_number(kind: object) -> bool:
+    # Float is a Numeric in SQLAlchemy 2.0, and none in 2.1.
+    return isinstance(kind, ExactDecimalType | sa.Numeric | sa.Float | sa.Integer)
 
 
 def _is_whole(factor: object) -> bool:
@@ -156,7 +180,7 @@ def _is_whole(factor: object) -> bool:
 
 def _refuse_other_scale(op: operators.OperatorType, other: object, scale: int) -> None:
     kind = other.type if isinstance(other, sa.ColumnElement) else None
-    if not isinstance(kind, ExactDecimalType | sa.Numeric | sa.Integer):
+    if not _is_number(kind):
         return
     if not isinstance(kind, ExactDecimalType) or kind.scale != scale:
         raise ColumnValueError(

@@ -14,9 +14,18 @@ import sqlalchemy as sa
 from pragmatic_ddd_sqlalchemy.errors import ColumnValueError
 from pragmatic_ddd_sqlalchemy.table import instant
 
+# A session's time zone is less than that away from UTC.
+_FARTHEST_ZONE = dt.timedelta(hours=16)
+_FIRST = dt.datetime.min.replace(tzinfo=dt.UTC) + _FARTHEST_ZONE
+_LAST = dt.datetime.max.replace(tzinfo=dt.UTC) - _FARTHEST_ZONE
+
 
 class UtcInstantType(sa.types.TypeDecorator[dt.datetime]):
-    """Holds aware datetimes, converted to UTC; refuses naive ones: what instant is it?"""
+    """Holds aware datetimes, converted to UTC; refuses naive ones: what instant is it?
+
+    The first and the last 16 hours that Python knows are refused, too: PostgreSQL gives instants
+    back in the time zone of the session, where these may be in the year 0 or 10000.
+    """
 
     impl = sa.DateTime(timezone=True)
     cache_ok = True
@@ -66,6 +75,13 @@ def _in_utc(value: object) -> dt.datetime:
             "instants", f"{value!r} has no time zone: what instant is it? dt.datetime.now(dt.UTC)"
         )
     try:
-        return value.astimezone(dt.UTC)
+        moment = value.astimezone(dt.UTC)
     except OverflowError as error:
         raise ColumnValueError("instants", f"{value!r} is beyond what UTC has") from error
+    if not _FIRST <= moment <= _LAST:
+        raise ColumnValueError(
+            "instants",
+            f"{value!r} could not be read in every time zone: from {_FIRST} to {_LAST}; for "
+            "something without an end, take NULL",
+        )
+    return moment

@@ -6,12 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.adapters.sqlalchemy.shop import Shop, shop_on, sqlite_shop
+from tests.databases import EVERY_DATABASE
 
-EVERY_DATABASE = [
-    "sqlite",
-    pytest.param("postgresql", marks=pytest.mark.service("postgresql")),
-    pytest.param("mariadb", marks=pytest.mark.service("mariadb")),
-]
+__all__ = ["EVERY_DATABASE", "any_shop", "shop"]
 
 
 @pytest.fixture

@@ -78,6 +78,12 @@ def _bound(kind: "sa.types.TypeEngine[Any]", value: object, dialect: str = "sqli
             dt.datetime.max.replace(tzinfo=dt.timezone(dt.timedelta(hours=-1))),
             "is beyond what UTC has",
         ),
+        (
+            UtcInstantType(),
+            dt.datetime.min.replace(tzinfo=dt.UTC) + dt.timedelta(hours=15, minutes=59),
+            "could not be read in every time zone: from 0001-01-01 16:00:00",
+        ),
+        (UtcInstantType(), dt.datetime.max.replace(tzinfo=dt.UTC), "without an end, take NULL"),
         (_CENTS, 1.5, r"decimals \(5, 2\): 1.5 is of type float, not Decimal"),
         (_CENTS, True, "True is of type bool"),
         (_CENTS, "1.50", "'1.50' is of type str"),
@@ -312,7 +318,37 @@ def test_numbers_of_the_same_scale_are_added_and_compared_in_sql() -> None:
     assert [one.type.python_type for one in alike] == [bool, bool, bool]
 
 
-@pytest.mark.parametrize("other", [ExactDecimalType(9, 4), sa.Numeric(5, 2), sa.Integer()])
+_ID: sa.Column[int] = sa.Column("id", sa.Integer)
+_COST: sa.Column[Decimal] = sa.Column("cost", ExactDecimalType(9, 2))
+_BEHIND_ANOTHER_SCALE: dict[str, Callable[[], "sa.ColumnElement[Any]"]] = {
+    "added to a whole number": lambda: _ID + _PRICE,
+    "in a sum of three": lambda: _ID + _PRICE + _COST,
+    "in a sum on the right": lambda: _ID + (_PRICE + _COST),
+    "added to a literal": lambda: sa.literal(5) + _PRICE,
+    "added to a count": lambda: sa.func.count() + _PRICE,
+    "more than a whole number": lambda: _ID < _PRICE,
+    "a bound of a whole number": lambda: _ID.between(1, _PRICE),
+    "among others": lambda: _ID.in_([_PRICE, _COST]),
+    "a divisor": lambda: _ID / _PRICE,
+    "of a float": lambda: sa.Column("weight", sa.Float) * _PRICE,
+    "of a plain numeric column": lambda: sa.Column("rate", sa.Numeric(5, 2)) * _PRICE,
+}
+
+
+@pytest.mark.parametrize("name", _BEHIND_ANOTHER_SCALE)
+def test_a_decimal_behind_a_number_of_another_scale_is_refused_when_its_sql_is_made(
+    name: str,
+) -> None:
+    with (
+        create_memory_engine().connect() as connection,
+        pytest.raises(ColumnValueError, match=r"in SQL with .*, which is "),
+    ):
+        connection.execute(sa.select(_BEHIND_ANOTHER_SCALE[name]()))
+
+
+@pytest.mark.parametrize(
+    "other", [ExactDecimalType(9, 4), sa.Numeric(5, 2), sa.Float(), sa.Integer()]
+)
 def test_what_has_another_scale_is_neither_compared_nor_added_in_sql(
     other: "sa.types.TypeEngine[Any]",
 ) -> None:

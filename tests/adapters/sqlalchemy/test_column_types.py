@@ -199,6 +199,23 @@ def test_an_instant_comes_back_in_utc(
     assert back.microsecond == moment.astimezone(dt.UTC).microsecond
 
 
+@pytest.mark.parametrize("zone", ["UTC", "Pacific/Kiritimati", "Etc/GMT+12", "Asia/Manila"])
+def test_instants_at_both_ends_come_back_in_a_session_of_every_time_zone(
+    moments: ColumnOfType[dt.datetime], zone: str
+) -> None:
+    ends = {"mysql": (1000, 9999), "mariadb": (1000, 9999)}.get(moments.database, (1, 9999))
+    first = dt.datetime(ends[0], 1, 1, 16, tzinfo=dt.UTC)
+    last = dt.datetime(ends[1], 12, 31, 7, 59, 59, 999_999, tzinfo=dt.UTC)
+    if moments.database == "postgresql":
+        moments.connection.exec_driver_sql(f"SET TIME ZONE '{zone}'")
+
+    try:
+        assert [moments.round_trip(end) for end in (first, last)] == [first, last]
+    finally:
+        if moments.database == "postgresql":
+            moments.connection.exec_driver_sql("RESET TIME ZONE")
+
+
 @given(st.lists(_MOMENTS, min_size=2, max_size=4, unique=True))
 @OFTEN
 def test_instants_sort_and_compare_as_they_do_in_python(

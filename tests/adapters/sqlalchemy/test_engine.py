@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import StaticPool
 
@@ -20,6 +20,8 @@ from pragmatic_ddd_sqlalchemy.engine import (
     create_memory_engine,
     create_sqlite_engine,
     make_sqlite_safe,
+    read_only,
+    reads_only,
     refuse_unsafe,
 )
 from pragmatic_ddd_sqlalchemy.schema import validate_schema
@@ -78,12 +80,42 @@ def test_a_writer_that_has_read_first_waits_for_its_turn(engine: sa.Engine) -> N
 
 
 def test_a_session_that_only_reads_keeps_no_writer_out(engine: sa.Engine) -> None:
-    with Session(engine.execution_options(**READ_ONLY)) as session:
+    with Session(read_only(engine)) as session:
         assert session.execute(sa.text(COUNT)).scalar() == 0
         with engine.begin() as connection:
             connection.exec_driver_sql(INSERT)
 
         assert session.execute(sa.text(COUNT)).scalar() == 0
+
+
+def test_a_connection_that_only_reads_waits_for_no_writer(engine: sa.Engine) -> None:
+    with engine.begin() as writing:
+        writing.exec_driver_sql(INSERT)
+
+        assert _count(read_only(engine)) == 0
+
+    assert _count(read_only(engine)) == 1
+
+
+def test_reading_only_changes_neither_the_engine_nor_its_pool(engine: sa.Engine) -> None:
+    reading = read_only(engine)
+
+    assert reading.pool is engine.pool
+    with engine.connect() as connection:
+        assert not reads_only(connection)
+
+
+def test_sessions_of_an_async_engine_may_only_read_too() -> None:
+    reading = read_only(create_async_engine("sqlite+aiosqlite://"))
+
+    assert isinstance(reading, AsyncEngine)
+    assert reading.get_execution_options() == READ_ONLY
+
+
+@pytest.mark.parametrize("kind", [SqlAlchemyOutboxStore, SqlAlchemyTransactionOperations])
+def test_an_engine_that_only_reads_carries_no_outbox(kind: type, engine: sa.Engine) -> None:
+    with pytest.raises(ConfigurationError, match=r"give the engine without read_only\(\)"):
+        kind(read_only(engine))
 
 
 def test_nothing_that_was_committed_is_lost_with_the_power(engine: sa.Engine) -> None:
@@ -229,7 +261,9 @@ def test_the_sync_engine_of_an_async_one_is_made_safe() -> None:
     assert make(engine.sync_engine) is engine.sync_engine
 
 
-@pytest.mark.parametrize("use", [SqlAlchemyOutboxStore, validate_schema, make_sqlite_safe])
+@pytest.mark.parametrize(
+    "use", [SqlAlchemyOutboxStore, validate_schema, make_sqlite_safe, read_only]
+)
 @pytest.mark.parametrize("given", [None, "sqlite:///shop.db"])
 def test_what_is_no_engine_is_named(use: Callable[..., object], given: object) -> None:
     with pytest.raises(TypeError, match=f"{given!r} is no sqlalchemy.Engine"):

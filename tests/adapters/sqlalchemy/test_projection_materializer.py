@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from sqlalchemy.orm import Session
 
 from pragmatic_ddd.errors import OutboxStoreError
-from pragmatic_ddd.ports import IProjectionMaterializer, IReadModelVersionResolver
 from pragmatic_ddd_sqlalchemy import SqlAlchemyProjectionMaterializer
 from tests.adapters.sqlalchemy.databases import EVERY_DATABASE
 from tests.adapters.sqlalchemy.outboxes import engine_of
@@ -65,15 +64,6 @@ def rows(engine: sa.Engine) -> list[tuple[Any, ...]]:
         return [tuple(row) for row in found]
 
 
-def test_a_materializer_is_both_ports(views: sa.Engine) -> None:
-    with Session(views) as session:
-        materializer: IProjectionMaterializer[Summary] = summaries(session)
-        resolver: IReadModelVersionResolver = summaries(session)
-
-        assert materializer.materialize(Summary("o1"), version=3)
-        assert (resolver.version_of("o1"), resolver.version_of("o2")) == (3, None)
-
-
 @settings(
     max_examples=15,
     deadline=None,
@@ -93,16 +83,6 @@ def test_in_whatever_order_versions_come_the_latest_stays(
     latest = [max(versions[: one + 1]) for one in range(len(versions))]
     assert written == [one == 0 or latest[one] > latest[one - 1] for one in range(len(versions))]
     assert rows(views) == [("o1", f"of {max(versions)}", max(versions))]
-
-
-def test_a_removed_view_is_gone(views: sa.Engine) -> None:
-    with views.begin() as connection:
-        summaries(connection).materialize(Summary("o1"), version=1)
-        summaries(connection).materialize(Summary("o2"), version=1)
-
-        assert summaries(connection).remove("o1")
-        assert not summaries(connection).remove("o1")
-    assert rows(views) == [("o2", "Ada", 1)]
 
 
 def test_a_late_view_of_what_was_removed_is_there_again_and_one_that_says_so_keeps_it_out(

@@ -18,12 +18,12 @@ from pragmatic_ddd.application.identifiers import SegmentIdGenerator
 from pragmatic_ddd.errors import ConfigurationError, IdAllocationError
 from pragmatic_ddd.ports.identifiers import LARGEST_ID
 from pragmatic_ddd_sqlalchemy import (
-    READ_ONLY,
     SqlAlchemySegmentAllocator,
     create_memory_engine,
     create_sqlite_engine,
     id_segment_ddl,
     id_segment_table,
+    read_only,
 )
 from tests.adapters.sqlalchemy.databases import EVERY_DATABASE
 from tests.adapters.sqlalchemy.sequences import (
@@ -217,7 +217,7 @@ class TestOnSqliteInsideAUnitOfWork:
     ) -> None:
         ids = SegmentIdGenerator(allocator=sqlite_allocator, sequence="test", segment_size=2)
 
-        with sqlite_allocator.engine.execution_options(**READ_ONLY).begin():
+        with read_only(sqlite_allocator.engine).begin():
             assert [ids.next_id() for _ in range(9)] == list(range(1, 10))
 
     def test_another_thread_waits_until_the_writer_is_done(

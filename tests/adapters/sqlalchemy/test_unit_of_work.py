@@ -57,13 +57,19 @@ def test_a_session_may_be_used_beside_it(shop: Shop) -> None:
     assert shop.orders() == {"o1": (True, 2), "o2": (True, 2)}
 
 
-def test_a_stale_version_is_a_concurrency_error_and_leaves_no_event(any_shop: Shop) -> None:
-    any_shop.place("o1")
-    with any_shop.sessions() as session:
+def stale_order(shop: Shop) -> Order:
+    """Return an order as it was before somebody else has paid it."""
+    shop.place("o1")
+    with shop.sessions() as session:
         late = session.get_one(Order, "o1")
         session.expunge(late)
-    with any_shop.sessions.begin() as session:
+    with shop.sessions.begin() as session:
         session.get_one(Order, "o1").pay()
+    return late
+
+
+def test_a_stale_version_is_a_concurrency_error_and_leaves_no_event(any_shop: Shop) -> None:
+    late = stale_order(any_shop)
     with SqlAlchemyUnitsOfWork(any_shop.sessions)() as work:
         work.add(late)
         late.say_paid()
@@ -78,12 +84,7 @@ def test_a_stale_version_is_a_concurrency_error_and_leaves_no_event(any_shop: Sh
 
 
 def test_a_stale_version_met_by_an_autoflush_is_a_concurrency_error_too(shop: Shop) -> None:
-    shop.place("o1")
-    with shop.sessions() as session:
-        late = session.get_one(Order, "o1")
-        session.expunge(late)
-    with shop.sessions.begin() as session:
-        session.get_one(Order, "o1").pay()
+    late = stale_order(shop)
     with SqlAlchemyUnitsOfWork(shop.sessions)() as work:
         work.add(late)
         late.pay()

@@ -231,6 +231,25 @@ def test_what_is_registered_with_a_repository_and_removed_is_checked_and_not_sav
     assert any_shop.rows() == ["order.placed", "order.paid"]
 
 
+@pytest.mark.parametrize("removes_at_once", [True, False])
+def test_what_is_removed_takes_along_a_child_that_was_never_stored(
+    any_shop: Shop, *, removes_at_once: bool
+) -> None:
+    any_shop.place("o1")
+    with work_in(any_shop) as work:
+        order = work.get(Order, "o1")
+        order.lines.append(Line(id="o1-2"))
+        if removes_at_once:
+            Repository(Order, work.session).remove(order)
+        else:
+            work.remove(order)
+        work.commit()
+
+    assert any_shop.orders() == {}
+    with any_shop.engine.connect() as connection:
+        assert connection.execute(sa.select(line_table)).all() == []
+
+
 def test_what_is_registered_twice_with_a_repository_is_saved_once(any_shop: Shop) -> None:
     any_shop.place("o1")
     with work_in(any_shop) as work:

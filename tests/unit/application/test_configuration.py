@@ -408,6 +408,23 @@ def test_a_config_in_a_config_is_read_from_the_keys_below_its_own() -> None:
     assert config == Shop(mail=Mail(host="smtp", port=587, retries=(1, 2)), title="A", count=3)
 
 
+def test_two_settings_that_would_be_one_variable_are_refused_from_whatever_source() -> None:
+    @attrs.frozen
+    class Inner:
+        host: str = "localhost"
+
+    @attrs.frozen
+    class Outer:
+        mail: Inner | None = None
+        mail_host: str = "localhost"
+
+    with pytest.raises(
+        TypeError,
+        match=r"shop\.mail\.host and shop\.mail-host would both .* variable SHOP_MAIL_HOST: rename",
+    ):
+        bind(Outer, MappingConfigurationSource({}), prefix="shop")
+
+
 def test_an_optional_config_is_there_once_something_is_set_below_it() -> None:
     assert shop(mail={"host": "a"}).backup is None
     assert shop(mail={"host": "a"}, backup={"host": "b"}).backup == Mail(host="b")

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 import attrs
 import pytest
 
+from pragmatic_ddd.application.outbox.finished_lane import FinishedLane
 from pragmatic_ddd.application.outbox.lane import Lane
-from pragmatic_ddd.application.outbox.lane_board import Finished, LaneBoard
+from pragmatic_ddd.application.outbox.lane_board import LaneBoard
 from pragmatic_ddd.application.outbox.settlement import Settlement
 from pragmatic_ddd.ports import ClaimedMessage, Delivered, FailedTry, StoredMessage
 from tests.unit.application.outbox.builders import DEADLINE, a_claim, owned, unowned
@@ -335,7 +336,7 @@ def test_an_aborted_board_waits_for_what_is_being_sent_without_turning_in_circle
     board.close(abort=True)
     assert board.take_finished() == [], "what is queued is given up at once"
     assert ids(board.give_up_everything()) == [2]
-    answers: list[list[Finished] | None] = []
+    answers: list[list[FinishedLane] | None] = []
     thread = threading.Thread(target=lambda: answers.append(board.take_finished()))
     thread.start()
 

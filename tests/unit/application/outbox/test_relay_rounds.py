@@ -80,6 +80,12 @@ def claims_of(store: SettlingStore) -> int:
     return store.names().count("claim_pending")
 
 
+def claimed_ahead(store: SettlingStore, held: Held) -> None:
+    """Wait until the next batch is claimed while one is being sent."""
+    assert held.has_begun.wait(DEADLINE.total_seconds())
+    eventually(lambda: status(store, "m4") is OutboxStatus.PROCESSING)
+
+
 def test_the_next_batch_is_claimed_while_one_is_being_sent(
     store: SettlingStore, publisher: ScriptedPublisher, relay: OutboxRelay
 ) -> None:
@@ -89,8 +95,7 @@ def test_the_next_batch_is_claimed_while_one_is_being_sent(
 
     relay.start()
 
-    assert held.has_begun.wait(DEADLINE.total_seconds())
-    eventually(lambda: status(store, "m4") is OutboxStatus.PROCESSING)
+    claimed_ahead(store, held)
     assert publisher.delivered == []
     held.may_end.set()
     eventually(lambda: status(store, "m4") is OutboxStatus.SENT)
@@ -126,8 +131,7 @@ def test_an_outage_gives_back_what_was_claimed_ahead(
     publisher.on("m1", away)
 
     relay.start()
-    assert held.has_begun.wait(DEADLINE.total_seconds())
-    eventually(lambda: status(store, "m4") is OutboxStatus.PROCESSING)
+    claimed_ahead(store, held)
     held.may_end.set()
 
     eventually(lambda: status(store, "m4") is OutboxStatus.PENDING)
@@ -146,8 +150,7 @@ def test_an_outage_that_the_eager_path_meets_gives_it_back_too(
     publisher.on("m2", held)
     with ThreadPoolExecutor(1) as pool:
         done = pool.submit(rounds.next)
-        assert held.has_begun.wait(DEADLINE.total_seconds())
-        eventually(lambda: status(store, "m4") is OutboxStatus.PROCESSING)
+        claimed_ahead(store, held)
         held.may_end.set()
         assert done.result().sent == 2
     health.failed("of the eager path", BrokerUnavailableError("e", "topic", "refused"))
@@ -165,8 +168,7 @@ def test_a_relay_that_ends_gives_back_what_it_has_claimed_ahead(
     held = Held()
     publisher.on("m1", held)
     relay.start()
-    assert held.has_begun.wait(DEADLINE.total_seconds())
-    eventually(lambda: status(store, "m4") is OutboxStatus.PROCESSING)
+    claimed_ahead(store, held)
 
     relay.stop()
     held.may_end.set()

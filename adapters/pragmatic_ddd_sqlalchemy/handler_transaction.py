@@ -1,0 +1,195 @@
+"""The transaction that a handler works in: begun, committed and rolled back for it.
+
+    begin ──▶ mark ──▶ already there, or a gap ──▶ roll back
+               │  └──▶ lost a race: from the beginning, a few times
+               └──▶ handler ──▶ the same transaction is still open ──▶ commit
+                        └── it commits ──▶ refused before anything is committed
+
+A handler that committed in its midst would leave a mark for what it has yet to do.
+"""
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+import attrs
+import sqlalchemy as sa
+from sqlalchemy.exc import DBAPIError, UnboundExecutionError
+from sqlalchemy.orm import Session
+
+from pragmatic_ddd.application.arguments import can_be_called, shown
+from pragmatic_ddd.errors import ConfigurationError, UnitOfWorkError
+from pragmatic_ddd_sqlalchemy.engine import is_safe
+from pragmatic_ddd_sqlalchemy.errors import is_conflict, lost_races_told, translated
+from pragmatic_ddd_sqlalchemy.own_transactions import pause
+from pragmatic_ddd_sqlalchemy.same_database import commits_each_statement
+from pragmatic_ddd_sqlalchemy.undone import notice_undone, refuse_undone
+from pragmatic_ddd_sqlalchemy.unit_of_work import SqlAlchemyUnitOfWork
+
+WorkT = TypeVar("WorkT", bound=Session | SqlAlchemyUnitOfWork)
+AnswerT = TypeVar("AnswerT")
+
+_TRIES = 8
+
+
+@attrs.define(eq=False)
+class _CommitGuard:
+    """Refuses a session's commits until it is opened."""
+
+    is_open: bool = False
+
+    def check(self, session: Session) -> None:
+        """Refuse a commit.
+
+        Raises:
+            UnitOfWorkError: It is not open, and this is no savepoint's.
+        """
+        if not self.is_open and not session.in_nested_transaction():
+            raise UnitOfWorkError(
+                "the inbox commits what a handler has written, together with its mark: the handler "
+                "must not"
+            )
+
+
+@attrs.frozen(eq=False)
+class HandlerTransactions(Generic[WorkT]):
+    """Runs handlers in transactions of their own.
+
+    Attributes:
+        begin: Makes what a handler works in: a sessionmaker, or a ``SqlAlchemyUnitsOfWork``.
+        table: The inbox's; a session with several binds works where that is bound.
+
+    Raises:
+        TypeError: It makes neither; shown at the first event.
+    """
+
+    begin: Callable[[], WorkT] = attrs.field(validator=can_be_called())
+    table: sa.Table
+    _anything: sa.Insert = attrs.field(init=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        notice_undone()
+
+    @_anything.default
+    def _insertion_into_the_inbox(self) -> sa.Insert:
+        return sa.insert(self.table)
+
+    def run(
+        self,
+        mark: Callable[[sa.Connection], AnswerT | None],
+        handler: Callable[[WorkT], object],
+    ) -> AnswerT | None:
+        """Mark, call the handler, and commit, all in one transaction.
+
+        Args:
+            mark: Writes the mark; or returns why the handler is not to be called. Repeated, in a
+                new transaction, where somebody else was faster.
+            handler: Called at most once.
+
+        Returns:
+            What ``mark`` has returned: nothing was written then; ``None``: all is committed.
+
+        Raises:
+            ConcurrencyError: Somebody else was faster.
+            OutboxStoreError: The database failed.
+            UnitOfWorkError: The handler has ended the transaction, or it would not be one.
+            Exception: Whatever the handler raises.
+        """
+        for tries in range(1, _TRIES):
+            try:
+                return self._once(mark, handler)
+            except _LostRaceError:
+                pause(tries)
+        try:
+            return self._once(mark, handler)
+        except _LostRaceError as lost:
+            with translated(), lost_races_told():
+                raise lost.error from None
+
+    def _once(
+        self,
+        mark: Callable[[sa.Connection], AnswerT | None],
+        handler: Callable[[WorkT], object],
+    ) -> AnswerT | None:
+        work = self.begin()
+        session = _session_of(work)
+        with work:
+            connection = self._connection(session)
+            answer = self._marked(connection, mark)
+            if answer is None:
+                self._handle(work, session, connection, handler)
+            return answer
+
+    def _connection(self, session: Session) -> sa.Connection:
+        try:
+            bind = session.get_bind(clause=self._anything)
+        except UnboundExecutionError as error:
+            raise UnitOfWorkError(
+                f"the session has no bind for the inbox: bind {self.table.fullname} where its "
+                "handlers write"
+            ) from error
+        with translated():
+            connection = session.connection(bind_arguments={"bind": bind})
+        if commits_each_statement(connection):
+            raise UnitOfWorkError(
+                "the session's connection is in AUTOCOMMIT, where the mark and what the handler "
+                "writes are two facts"
+            )
+        if not is_safe(getattr(connection.engine, "_proxied", connection.engine)):
+            problem = f"{connection.engine.url!r} would begin transactions too late"
+            raise ConfigurationError([f"{problem}: call make_sqlite_safe(engine) first"])
+        return connection
+
+    def _marked(
+        self, connection: sa.Connection, mark: Callable[[sa.Connection], AnswerT | None]
+    ) -> AnswerT | None:
+        try:
+            return mark(connection)
+        except DBAPIError as error:
+            if is_conflict(error):
+                raise _LostRaceError(error) from error
+            with translated(connection):
+                raise
+
+    def _handle(
+        self,
+        work: WorkT,
+        session: Session,
+        connection: sa.Connection,
+        handler: Callable[[WorkT], object],
+    ) -> None:
+        begun = session.get_transaction(), connection.get_transaction()
+        guard = _CommitGuard()
+        sa.event.listen(session, "before_commit", guard.check)
+        handler(work)
+        still = session.get_transaction(), connection.get_transaction()
+        if connection.closed or still != begun:
+            raise UnitOfWorkError(
+                "the handler has ended the transaction in which the event is marked: leave that to "
+                "the inbox"
+            )
+        with translated(connection):
+            refuse_undone(connection)
+        guard.is_open = True
+        if isinstance(work, SqlAlchemyUnitOfWork):
+            work.commit()
+        else:
+            with translated(connection), lost_races_told():
+                session.commit()
+
+
+class _LostRaceError(Exception):
+    """A mark could not be written because of what others did at the same time."""
+
+    def __init__(self, error: DBAPIError) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+def _session_of(work: object) -> Session:
+    if isinstance(work, SqlAlchemyUnitOfWork):
+        return work.session
+    if isinstance(work, Session):
+        return work
+    raise TypeError(
+        f"{shown(work)}: the inbox works in what a sessionmaker, or SqlAlchemyUnitsOfWork, makes"
+    )
