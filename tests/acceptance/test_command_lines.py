@@ -8,7 +8,7 @@ import pytest
 from tests.acceptance.guards.guard import Guard
 from tests.script import ROOT, child_environment
 
-_PROGRAMS = ("e2e", "faults", "guards")
+_PROGRAMS = ("e2e", "faults", "guards", "once")
 _TIMEOUT_SECONDS = 40
 
 

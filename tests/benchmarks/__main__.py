@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from tests.benchmarks import drain, eager, growth, rocketmq, statements, store
+from tests.benchmarks import brokers, drain, eager, growth, rocketmq, statements, store
 from tests.benchmarks.findings import Findings
 from tests.benchmarks.marks import missed
 from tests.benchmarks.table import show
@@ -27,6 +27,7 @@ _PARTS: dict[str, Part] = {
     "eager": lambda quick: eager.run(quick=quick),
     "growth": lambda quick: growth.run(quick=quick),
     "rocketmq": lambda quick: rocketmq.run(quick=quick),
+    "brokers": lambda quick: brokers.run(quick=quick),
 }
 
 

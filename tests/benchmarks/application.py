@@ -17,7 +17,7 @@ from pragmatic_ddd_sqlalchemy import (
     SqlAlchemyOutboxStore,
     SqlAlchemyUnitsOfWork,
 )
-from pragmatic_ddd_sqlalchemy.outbox_writer import IEagerPath
+from pragmatic_ddd_sqlalchemy.eager_path import IEagerPath
 from tests.benchmarks.databases import BenchDatabase
 from tests.benchmarks.orders import OrderChanged, map_orders
 

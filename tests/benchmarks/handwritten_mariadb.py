@@ -77,7 +77,8 @@ class HandwrittenMariaDb:
         while rows > 0:
             token = secrets.token_hex(16)
             messages = [message_of(row) for row in self._claim(token)]
-            rows -= mark(token, [(message.id, publish(message)) for message in messages])
+            ids = [message.id for message in messages]
+            rows -= mark(token, list(zip(ids, publish(messages), strict=True)))
         return time.perf_counter() - started
 
     def _claim(self, token: str) -> Sequence[Sequence[Any]]:

@@ -89,14 +89,17 @@ class Message(NamedTuple):
     headers: dict[str, str]
 
 
+Publish = Callable[[Sequence[Message]], Sequence[str]]
+
+
 def message_of(row: Sequence[Any]) -> Message:
     *places, payload, headers = row
     return Message._make((*places, payload.encode(), json.loads(headers)))
 
 
-def publish(message: Message) -> str:
-    """Confirm it at once."""
-    return RECEIPT
+def publish(messages: Sequence[Message]) -> Sequence[str]:
+    """Confirm them at once."""
+    return [RECEIPT] * len(messages)
 
 
 @attrs.frozen(kw_only=True)
@@ -127,9 +130,9 @@ class HandwrittenPostgreSql:
         """Keep no order: one statement claims."""
         return self._drain(rows, self._claim, self._mark)
 
-    def drain_in_order(self, rows: int) -> float:
+    def drain_in_order(self, rows: int, publish: Publish = publish) -> float:
         """Keep the order within each aggregate: claim, verify, publish."""
-        return self._drain(rows, self._claim_in_order, self._mark)
+        return self._drain(rows, self._claim_in_order, self._mark, publish)
 
     def drain_row_by_row(self, rows: int) -> float:
         """Mark each row in a transaction of its own."""
@@ -140,12 +143,15 @@ class HandwrittenPostgreSql:
         rows: int,
         claim: Callable[[str], Sequence[Sequence[Any]]],
         mark: Callable[[str, Iterable[tuple[int, str]]], int],
+        publish: Publish = publish,
     ) -> float:
         started = time.perf_counter()
         while rows > 0:
             token = secrets.token_hex(16)
             messages = [message_of(row) for row in claim(token)]
-            rows -= mark(token, [(message.id, publish(message)) for message in messages])
+            receipts = publish(messages)
+            ids = [message.id for message in messages]
+            rows -= mark(token, zip(ids, receipts, strict=True))
         return time.perf_counter() - started
 
     def _claim(self, token: str) -> Sequence[Sequence[Any]]:

@@ -49,6 +49,10 @@ MARKS: Mapping[str, Mark] = {
     "statements_per_round.mariadb": _at_most(5, 5),
     "statements_per_round.with_failures": _at_most(7, 7),
     "rocketmq_vs_bare": _at_least(0.70, 0.90),
+    "broker_vs_bare.kafka": _at_least(0.70, 0.90),
+    "broker_vs_bare.rabbitmq": _at_least(0.70, 0.90),
+    "broker_vs_bare.rocketmq_grpc": _at_least(0.70, 0.90),
+    "broker_vs_bare.redis": _at_least(0.70, 0.90),
 }
 
 

@@ -5,22 +5,18 @@ has them in memory, and keeps what the broker answers there.
 """
 
 import datetime as dt
-import itertools
 import secrets
 import tempfile
 import time
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-
-import attrs
 
 from pragmatic_ddd.application.configuration import MappingConfigurationSource
 from pragmatic_ddd.application.events import ConfigurableTopicResolver
 from pragmatic_ddd.application.outbox.relay import OutboxRelay
-from pragmatic_ddd.ports import IStoredEventPublisher, OutboxMessage, Receipt
 from pragmatic_ddd_orjson import EventTypeRegistry, OrjsonEventSerializer
 from pragmatic_ddd_rocketmq import RocketMqConfig, RocketMqEventManager
 from tests import servers
+from tests.benchmarks.counting import Counting
 from tests.benchmarks.databases import BenchDatabase, bench_database
 from tests.benchmarks.fill import Rows, refill
 from tests.benchmarks.findings import Findings
@@ -31,36 +27,6 @@ from tests.services.admin import create_topic
 
 _AGGREGATES = 500
 _WARM_UP = 200
-
-
-@attrs.define(eq=False)
-class Counting(IStoredEventPublisher):
-    """Publishes to the broker, and says when the last message is confirmed.
-
-    Attributes:
-        events: The event manager.
-        expected: How many messages are to come.
-        when_done: Called with the last of them, by the thread that has sent it.
-    """
-
-    events: RocketMqEventManager
-    expected: int
-    when_done: Callable[[], None] = attrs.field(default=lambda: None)
-    _confirmed: Iterator[int] = attrs.field(factory=lambda: itertools.count(1))
-
-    @property
-    def longest_call(self) -> dt.timedelta:
-        return self.events.longest_call
-
-    @property
-    def side_by_side(self) -> int:
-        return self.events.side_by_side
-
-    def publish_stored(self, message: OutboxMessage) -> Receipt:
-        receipt = self.events.publish_stored(message)
-        if next(self._confirmed) == self.expected:
-            self.when_done()
-        return receipt
 
 
 def run(*, quick: bool) -> Findings:

@@ -7,7 +7,7 @@ import threading
 import attrs
 
 from pragmatic_ddd import DomainEvent
-from pragmatic_ddd_rocketmq import leave_process
+from tests.acceptance.brokers.catalogue import broker
 from tests.acceptance.e2e.model import OrderChanged, Probe
 from tests.acceptance.e2e.part import Part
 from tests.acceptance.e2e.wiring import Wiring
@@ -16,7 +16,7 @@ from tests.acceptance.tally import Arrival
 
 def main() -> None:
     part = Part.of_this_process()
-    wiring = Wiring.of(part, consumer_group=f"e2e-{part.name}")
+    wiring = Wiring.of(part, consumer_group=part.group)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
@@ -39,7 +39,7 @@ def main() -> None:
         wiring.events.start()
         stop.wait()
         wiring.events.shutdown()
-    leave_process(0)
+    broker(part.broker).leave()
 
 
 if __name__ == "__main__":

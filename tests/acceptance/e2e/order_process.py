@@ -9,7 +9,7 @@ import threading
 import time
 
 from pragmatic_ddd.application.outbox.eager import EagerOutboxPublisher
-from pragmatic_ddd.errors import ConcurrencyError, OutboxStoreError
+from pragmatic_ddd.errors import ConcurrencyError, EventPublishError, OutboxStoreError
 from pragmatic_ddd_sqlalchemy import SqlAlchemyUnitsOfWork
 from tests.acceptance.e2e.model import Order, Probe, map_order
 from tests.acceptance.e2e.part import ORDERS, PROBES, Part
@@ -38,13 +38,26 @@ def main() -> int:
 
 def _wait_for_consumer(wiring: Wiring, part: Part) -> None:
     """Send probes to every queue until the consumer has seen them: it holds all queues then."""
-    for n in range(PROBES):
-        wiring.events.publish(Probe(aggregate_id=f"probe-{n}"))
     deadline = time.monotonic() + PROBE_DEADLINE_SECONDS
+    for n in range(PROBES):
+        _probe(wiring, n, deadline)
     while len({one.event_id for one in arrivals(part.received_log, kind="Probe")}) < PROBES:
         if time.monotonic() > deadline:
             raise TimeoutError("the consumer does not hold its queues")
         time.sleep(0.1)
+
+
+def _probe(wiring: Wiring, number: int, deadline: float) -> None:
+    """Send a probe; RabbitMQ returns it as long as no consumer has made its queue."""
+    while True:
+        try:
+            wiring.events.publish(Probe(aggregate_id=f"probe-{number}"))
+        except EventPublishError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+        else:
+            return
 
 
 def _place_and_change(wiring: Wiring, eager: EagerOutboxPublisher) -> None:

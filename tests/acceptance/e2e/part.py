@@ -7,6 +7,8 @@ from typing import Self
 
 import attrs
 
+from tests.acceptance.brokers.topics import group_of
+
 _VARIABLE = "PRAGMATIC_DDD_E2E_PART"
 
 TRANSACTIONS = 2_000
@@ -20,18 +22,16 @@ class Part:
 
     Attributes:
         database_url: Where orders and outbox are.
+        broker: What the events go over, by its name in ``tests/acceptance/brokers``.
         name: Unique; makes the names of tables, topic and consumer group.
         folder: Where the processes leave what they counted.
-        name_server: Of RocketMQ.
-        library: The native client library, if not the system's.
         transactions: How many there are to commit; five events in two of them.
     """
 
     database_url: str
+    broker: str
     name: str
     folder: str
-    name_server: str
-    library: str | None
     transactions: int = TRANSACTIONS
 
     @classmethod
@@ -53,6 +53,10 @@ class Part:
     @property
     def topic(self) -> str:
         return f"e2e-{self.name}"
+
+    @property
+    def group(self) -> str:
+        return group_of(self.topic)
 
     @property
     def outbox_table(self) -> str:

@@ -12,15 +12,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tests import servers
+from tests.acceptance.brokers.broker import Broker
+from tests.acceptance.brokers.catalogue import broker
 from tests.acceptance.e2e.part import TRANSACTIONS, Part
 from tests.acceptance.e2e.wiring import Wiring
 from tests.acceptance.tally import arrivals, tally
-from tests.services.admin import create_topic
 from tests.services.catalogue import service
 
 Figures = dict[str, int]
 
-_OUTAGE_SECONDS = 20
+_OUTAGE_SECONDS = 10
 _DEADLINE_SECONDS = 300
 _BUILD = Path("build/e2e")
 
@@ -28,6 +29,7 @@ _BUILD = Path("build/e2e")
 def run_part(
     name: str,
     database: str,
+    over: str = "rocketmq",
     *,
     broker_stopped: bool,
     transactions: int = TRANSACTIONS,
@@ -38,6 +40,7 @@ def run_part(
     Args:
         name: Of the part; with the database's, of its tables and topic.
         database: ``postgresql``, ``mariadb`` or ``sqlite``.
+        over: The broker, by its name.
         broker_stopped: Whether the broker is killed when a quarter of the events has arrived.
         transactions: How many to commit.
         away_seconds: How long the broker stays away then.
@@ -47,27 +50,28 @@ def run_part(
         RuntimeError: A process failed; its log is in ``build/e2e``.
     """
     _BUILD.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix=f"{name}-{database}-", dir=_BUILD)).resolve()
-    library = servers.rocketmq_library()
+    prefix = f"{name}-{database}-{over}-"
+    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=_BUILD)).resolve()
     part = Part(
         database_url=_database_url(database, folder),
-        name=f"{name}_{database}_{secrets.token_hex(4)}",
+        broker=over,
+        name=f"{name}_{secrets.token_hex(6)}",
         folder=str(folder),
-        name_server=servers.rocketmq_name_server(),
-        library=None if library is None else str(library),
         transactions=transactions,
     )
-    create_topic(part.topic, queues=8)
+    used = broker(over)
+    used.create_topic(part.topic)
+    used.create_group(part.group)
     wiring = Wiring.of(part)
     wiring.outbox.metadata.create_all(wiring.engine)
     try:
         with (
-            _process(part, "consumer", "tests.acceptance.e2e.consumer_process"),
-            _process(part, "relay", "pragmatic_ddd_relay", *_RELAY),
-            _process(part, "orders", "tests.acceptance.e2e.order_process") as orders,
+            _process(part, used, "consumer", "tests.acceptance.e2e.consumer_process"),
+            _process(part, used, "relay", "pragmatic_ddd_relay", *_RELAY),
+            _process(part, used, "orders", "tests.acceptance.e2e.order_process") as orders,
         ):
             if broker_stopped:
-                _stop_broker_in_the_middle(part, away_seconds)
+                _stop_broker_in_the_middle(part, used, away_seconds)
             _wait(lambda: orders.poll() is not None, "the order process to end")
             if orders.returncode:
                 raise RuntimeError(f"the order process failed: see {folder}/orders.log")
@@ -93,12 +97,12 @@ def _database_url(database: str, folder: Path) -> str:
 
 @contextlib.contextmanager
 def _process(
-    part: Part, name: str, module: str, *arguments: str
+    part: Part, used: Broker, name: str, module: str, *arguments: str
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Run a module as a process of its own; end it by SIGTERM, at last by SIGKILL."""
     with (Path(part.folder) / f"{name}.log").open("ab") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", module, *arguments],
+            [str(used.python), "-m", module, *arguments],
             env=part.environment(),
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -117,15 +121,15 @@ def _process(
             print(f"{name} had to be killed, see {part.folder}", file=sys.stderr)
 
 
-def _stop_broker_in_the_middle(part: Part, away_seconds: float) -> None:
+def _stop_broker_in_the_middle(part: Part, used: Broker, away_seconds: float) -> None:
     def in_the_middle() -> bool:
         return len(arrivals(part.received_log, kind="OrderChanged")) >= part.events // 4
 
     _wait(in_the_middle, "a quarter of the events to arrive")
-    broker = service("rocketmq-broker")
-    broker.kill()
+    victim = service(used.victim)
+    victim.kill()
     time.sleep(away_seconds)
-    broker.start()
+    victim.start()
 
 
 def _wait_for_arrivals(part: Part) -> None:

@@ -7,29 +7,28 @@ import attrs
 import sqlalchemy as sa
 from sqlalchemy.orm import Session, sessionmaker
 
-from pragmatic_ddd.application.configuration import MappingConfigurationSource
-from pragmatic_ddd.application.events.topics import ConfigurableTopicResolver
 from pragmatic_ddd.application.outbox.config import OutboxRelayConfig
 from pragmatic_ddd.application.outbox.eager import EagerOutboxPublisher
 from pragmatic_ddd.application.outbox.encoding import EventEncoding
 from pragmatic_ddd.application.outbox.relay import OutboxRelay
-from pragmatic_ddd.ports import PublishPath
+from pragmatic_ddd.ports import IEventManager, PublishPath
 from pragmatic_ddd_local import CountingMetrics
 from pragmatic_ddd_orjson import EventTypeRegistry, OrjsonEventSerializer
-from pragmatic_ddd_rocketmq import RocketMqConfig, RocketMqEventManager
 from pragmatic_ddd_sqlalchemy import (
     SqlAlchemyOutbox,
     SqlAlchemyOutboxStore,
     create_sqlite_engine,
     outbox_table,
 )
+from tests.acceptance.brokers.broker import Lane
+from tests.acceptance.brokers.catalogue import broker
 from tests.acceptance.e2e.model import OrderChanged, Probe, order_table
 from tests.acceptance.e2e.part import Part
 
 CONFIG = OutboxRelayConfig(
     poll_interval=dt.timedelta(seconds=1),
-    lease=dt.timedelta(seconds=10),
-    grace=dt.timedelta(seconds=10),
+    lease=dt.timedelta(seconds=15),
+    grace=dt.timedelta(seconds=15),
     backoff_cap=dt.timedelta(seconds=5),
 )
 
@@ -55,7 +54,7 @@ class Wiring:
     outbox: sa.Table
     store: SqlAlchemyOutboxStore
     encoding: EventEncoding
-    events: RocketMqEventManager
+    events: IEventManager
     metrics: CountingMetrics
 
     @classmethod
@@ -74,18 +73,10 @@ class Wiring:
             outbox=outbox,
             store=SqlAlchemyOutboxStore(engine, outbox),
             encoding=EventEncoding(serializer=serializer),
-            events=RocketMqEventManager(
-                RocketMqConfig(
-                    name_server=part.name_server,
-                    consumer_group=consumer_group,
-                    library=part.library,
-                    log_folder=part.folder,
-                ),
+            events=broker(part.broker).events(
+                Lane(topic=part.topic, group=consumer_group, folder=part.folder),
                 serializer,
-                ConfigurableTopicResolver(
-                    MappingConfigurationSource({"event.topic.default": part.topic})
-                ),
-                metrics=metrics,
+                metrics,
             ),
             metrics=metrics,
         )
