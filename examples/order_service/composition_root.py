@@ -10,6 +10,7 @@ from sqlalchemy import orm
 from examples.order_service.application import IOrderList, IUnitsOfWork, OrderService
 from examples.order_service.application.order_list import OrderListUpdater
 from examples.order_service.application.warehouse import IPackingList, Warehouse
+from examples.order_service.brokers import over_broker
 from examples.order_service.domain import EVENTS
 from examples.order_service.infrastructure.mapping import map_orders
 from examples.order_service.infrastructure.order_list import SqlAlchemyOrderList
@@ -34,7 +35,6 @@ from pragmatic_ddd.ports import (
 from pragmatic_ddd_local import ThreadPoolEventManager
 from pragmatic_ddd_orjson import EventTypeRegistry, OrjsonEventSerializer
 from pragmatic_ddd_punq import register_core_services
-from pragmatic_ddd_rocketmq import RocketMqEventManager, checked_topic
 from pragmatic_ddd_sqlalchemy import (
     SqlAlchemyOutbox,
     SqlAlchemyOutboxStore,
@@ -44,8 +44,7 @@ from pragmatic_ddd_sqlalchemy import (
 
 # One topic: the events of an order keep their order on the broker, too.
 TOPICS = ConfigurableTopicResolver(
-    MappingConfigurationSource({"event.topic.default": "shop-orders"}),
-    broker_rule=checked_topic,
+    MappingConfigurationSource({"event.topic.default": "shop-orders"})
 )
 
 
@@ -81,7 +80,7 @@ def compose(settings: Settings) -> punq.Container:
     container.register(IOrderList, SqlAlchemyOrderList)
     container.register(Warehouse)
     container.register(OrderListUpdater)
-    if settings.rocketmq is None:
+    if settings.broker_url is None:
         subscribe(container)
     return container
 
@@ -100,10 +99,10 @@ def a_serializer() -> OrjsonEventSerializer:
 
 def an_event_manager(settings: Settings, serializer: IEventSerializer) -> IEventManager:
     """Subscribers in this process, or a broker that brings events to other ones."""
-    if settings.rocketmq is None:
+    if settings.broker_url is None:
         return ThreadPoolEventManager(serializer)
     TOPICS.check(EVENTS)
-    return RocketMqEventManager(settings.rocketmq, serializer, TOPICS)
+    return over_broker(settings.broker_url, settings.consumer_group, serializer, TOPICS)
 
 
 def create_schema(container: punq.Container) -> None:

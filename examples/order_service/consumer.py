@@ -1,6 +1,6 @@
 """The consumer process, behind a broker: warehouse and order list hear what the shop does.
 
-export SHOP_ROCKETMQ_NAME_SERVER=127.0.0.1:9876 SHOP_ROCKETMQ_CONSUMER_GROUP=shop
+export SHOP_BROKER_URL=kafka://127.0.0.1:29092 SHOP_CONSUMER_GROUP=shop
 python -m examples.order_service.consumer
 
 Without a broker there is no such process: the subscribers live where the events are.
@@ -11,10 +11,10 @@ import signal
 import threading
 from typing import NoReturn
 
+from examples.order_service.brokers import leave
 from examples.order_service.composition_root import compose, create_schema, subscribe
 from examples.order_service.settings import Settings
 from pragmatic_ddd.ports import IEventManager
-from pragmatic_ddd_rocketmq import leave_process
 
 
 def main() -> NoReturn:
@@ -23,8 +23,8 @@ def main() -> NoReturn:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
     settings = Settings.from_environment()
-    if settings.rocketmq is None or settings.rocketmq.consumer_group is None:
-        raise SystemExit("set SHOP_ROCKETMQ_NAME_SERVER and SHOP_ROCKETMQ_CONSUMER_GROUP")
+    if settings.broker_url is None or settings.consumer_group is None:
+        raise SystemExit("set SHOP_BROKER_URL and SHOP_CONSUMER_GROUP")
     container = compose(settings)
     create_schema(container)
     events: IEventManager = container.resolve(IEventManager)
@@ -33,7 +33,7 @@ def main() -> NoReturn:
     print("warehouse and order list listen", flush=True)
     stop.wait()
     events.shutdown()
-    leave_process()
+    leave(settings.broker_url)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """What may differ from one place to another, from the environment.
 
 SHOP_DATABASE_URL             sqlite:///orders.db (default), postgresql+psycopg://…, mysql+pymysql://…
-SHOP_ROCKETMQ_NAME_SERVER     host:9876; unset, the subscribers are in the process that sends
-SHOP_ROCKETMQ_CONSUMER_GROUP  of the processes that share the events among them
+SHOP_BROKER_URL               see brokers.py; unset, the subscribers are in the process that sends
+SHOP_CONSUMER_GROUP           of the processes that share the events among them
 
 The outbox reads the keys outbox.* from there, too: OUTBOX_POLL_INTERVAL=1s.
 """
@@ -12,7 +12,6 @@ from typing import Self
 import attrs
 
 from pragmatic_ddd.application.configuration import EnvironmentConfigurationSource, bind
-from pragmatic_ddd_rocketmq import RocketMqConfig
 
 
 @attrs.frozen(kw_only=True)
@@ -21,11 +20,13 @@ class Settings:
 
     Attributes:
         database_url: Where orders and outbox are; it may hold a password.
-        rocketmq: The broker; ``None`` for subscribers in this process.
+        broker_url: The broker, which may hold a password; ``None``: subscribers in this process.
+        consumer_group: The processes that share the events among them.
     """
 
     database_url: str = attrs.field(default="sqlite:///orders.db", repr=False)
-    rocketmq: RocketMqConfig | None = None
+    broker_url: str | None = attrs.field(default=None, repr=False)
+    consumer_group: str | None = None
 
     @classmethod
     def from_environment(cls) -> Self:

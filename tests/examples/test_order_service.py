@@ -1,17 +1,11 @@
-"""The layered example, put together: on every database, and over a broker."""
+"""The layered example, put together, on every database."""
 
 import datetime as dt
 import json
 import os
-import secrets
-import signal
-import sqlite3
 import subprocess
 import sys
-import time
-import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import attrs
@@ -31,8 +25,14 @@ from examples.order_service.application import (
     PlaceOrder,
     ShipOrder,
 )
-from examples.order_service.composition_root import TOPICS, compose, create_schema, running
-from examples.order_service.domain import EVENTS, Money, Order, OrderedItem, OrderStatus
+from examples.order_service.composition_root import (
+    a_serializer,
+    an_event_manager,
+    compose,
+    create_schema,
+    running,
+)
+from examples.order_service.domain import Money, Order, OrderedItem, OrderStatus
 from examples.order_service.infrastructure.tables import (
     order_list,
     outbox_message,
@@ -40,11 +40,10 @@ from examples.order_service.infrastructure.tables import (
     shop_order,
 )
 from examples.order_service.settings import Settings
-from pragmatic_ddd.application.configuration import MappingConfigurationSource
 from pragmatic_ddd.application.outbox import EagerOutboxPublisher
 from pragmatic_ddd.errors import BrokenRuleError, ConcurrencyError, ConfigurationError
 from pragmatic_ddd.ports import PageRequest
-from tests import servers
+from tests.databases import EVERY_DATABASE, own_database
 
 TEACUP = OrderedItem(sku="teacup", quantity=2, unit_price=Money.of("12.50 EUR"))
 SAUCER = OrderedItem(sku="saucer", quantity=1, unit_price=Money.of("4.00 EUR"))
@@ -54,32 +53,11 @@ A_GHOST = OrderSummary(
     status=OrderStatus.PLACED,
     total=Money.of("1.00 EUR"),
 )
-EVERY_DATABASE = [
-    "sqlite",
-    pytest.param("postgresql", marks=pytest.mark.service("postgresql")),
-    pytest.param("mariadb", marks=pytest.mark.service("mariadb")),
-]
-
-
-@contextmanager
-def a_database(name: str, folder: Path) -> Iterator[str]:
-    """Make a database of its own, which no other test and no other run uses."""
-    if name == "sqlite":
-        yield f"sqlite:///{folder}/orders.db"
-        return
-    url = sa.make_url(servers.postgresql_url() if name == "postgresql" else servers.mariadb_url())
-    own = f"examples_{uuid.uuid4().hex[:12]}"
-    admin = sa.create_engine(url, isolation_level="AUTOCOMMIT")
-    with admin.connect() as connection:
-        connection.exec_driver_sql(f"CREATE DATABASE {own}")
-        yield url.set(database=own).render_as_string(hide_password=False)
-        connection.exec_driver_sql(f"DROP DATABASE {own}")
-    admin.dispose()
 
 
 @pytest.fixture(params=EVERY_DATABASE)
 def container(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[punq.Container]:
-    with a_database(request.param, tmp_path) as url:
+    with own_database(request.param, tmp_path) as url:
         container = compose(Settings(database_url=url))
         create_schema(container)
         with running(container, with_relay=True):
@@ -280,25 +258,11 @@ def test_the_list_mends_itself_when_it_is_told_of_an_order(container: punq.Conta
     assert listed(container, "ann") == [row]
 
 
-def test_every_setting_that_makes_no_sense_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SHOP_ROCKETMQ_NAME_SERVER", "amqp://somewhere")
-    monkeypatch.setenv("SHOP_ROCKETMQ_CONSUMER_GROUP", "no blanks")
+def test_a_url_of_no_broker_is_refused() -> None:
+    settings = Settings(database_url="sqlite://", broker_url="carrier-pigeon://roof")
 
-    with pytest.raises(ConfigurationError) as refused:
-        Settings.from_environment()
-
-    assert [problem.split(" = ")[0] for problem in refused.value.problems] == [
-        "shop.rocketmq.name-server",
-        "shop.rocketmq.consumer-group",
-    ]
-
-
-def test_a_topic_that_the_broker_does_not_allow_is_refused() -> None:
-    dotted = MappingConfigurationSource({"event.topic.default": "shop.orders"})
-
-    TOPICS.check(EVENTS)
-    with pytest.raises(ConfigurationError, match=r"'shop\.orders'"):
-        attrs.evolve(TOPICS, source=dotted).check(EVENTS)
+    with pytest.raises(ConfigurationError, match="'carrier-pigeon'"):
+        an_event_manager(settings, a_serializer())
 
 
 def test_where_no_broker_is_set_the_subscribers_are_in_the_process(
@@ -310,7 +274,7 @@ def test_where_no_broker_is_set_the_subscribers_are_in_the_process(
 
     settings = Settings.from_environment()
 
-    assert settings.rocketmq is None
+    assert settings.broker_url is None
     assert "secret" not in repr(settings)
 
 
@@ -338,71 +302,3 @@ def test_what_the_shop_leaves_behind_is_brought_by_a_relay_process(tmp_path: Pat
     assert [status for _, _, status in outbox_of(container, order_id)] == ["SENT"] * 2
     assert packed(container) == {order_id}
     container.resolve(sa.Engine).dispose()
-
-
-@pytest.mark.service("rocketmq")
-def test_warehouse_and_order_list_hear_of_it_over_a_broker(tmp_path: Path) -> None:
-    environment = _environment(tmp_path)
-    consumer = subprocess.Popen(
-        [sys.executable, "-m", "examples.order_service.consumer"],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    try:
-        deadline = time.monotonic() + 90
-        database = tmp_path / "orders.db"
-        while not (
-            _has_rows(database, "warehouse_packing_list") and _has_rows(database, "order_list")
-        ):
-            assert time.monotonic() < deadline
-            assert consumer.poll() is None
-            _trade(environment)
-    finally:
-        consumer.send_signal(signal.SIGTERM)
-        printed, _ = consumer.communicate(timeout=30)
-
-    assert consumer.returncode == 0, printed
-    assert "warehouse and order list listen" in printed
-    assert "to pack" in printed
-
-
-def _environment(folder: Path) -> dict[str, str]:
-    library = servers.rocketmq_library()
-    environment = os.environ | {
-        "SHOP_DATABASE_URL": f"sqlite:///{folder}/orders.db",
-        "SHOP_ROCKETMQ_NAME_SERVER": servers.rocketmq_name_server(),
-        # A group whose member has just left gives its queues away only after a minute.
-        "SHOP_ROCKETMQ_CONSUMER_GROUP": f"shop-{secrets.token_hex(4)}",
-        "ROCKETMQ_CLIENT_LOG_DIR": str(folder),
-    }
-    if library is not None:
-        environment["PRAGMATIC_DDD_ROCKETMQ_LIBRARY"] = str(library)
-    return environment
-
-
-def _trade(environment: dict[str, str]) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "examples.order_service.shop"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "not yet sent: 0" in done.stdout
-
-
-def _has_rows(database: Path, table: str) -> bool:
-    if not database.exists():
-        return False
-    connection = sqlite3.connect(database)
-    try:
-        (count,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
-    except sqlite3.OperationalError:  # the consumer has not made the table yet
-        return False
-    finally:
-        connection.close()
-    return bool(count)

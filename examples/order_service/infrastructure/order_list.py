@@ -30,9 +30,11 @@ class SqlAlchemyOrderList:
     def resynchronize(self, aggregate_id: object) -> None:
         """Write the row from the order itself, so that what comes twice or late does no harm."""
         with orm.Session(self.engine) as session, session.begin():
-            order = SqlAlchemyOrderRepository(Order, session).find_by_id(aggregate_id)
             rows = SqlAlchemyProjectionMaterializer(OrderSummary, order_list, session)
-            if order is None:
+            seen = rows.version_of(aggregate_id)
+            # Asked after the row: a row that is ahead of it has not just been written.
+            order = SqlAlchemyOrderRepository(Order, session).find_by_id(aggregate_id)
+            if order is None or (seen is not None and seen > order.version):
                 rows.remove(aggregate_id)
-            else:
+            if order is not None:
                 rows.materialize(summary_of(order), version=order.version)
