@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import attrs
+import pytest
 import sqlalchemy as sa
 
 from pragmatic_ddd_sqlalchemy.engine import create_sqlite_engine
@@ -25,6 +26,29 @@ _SHIFTED = {
         "strftime('%Y-%m-%d %H:%M:%f', {column}, printf('%+.6f seconds', -:seconds)) || '000'"
     ),
 }
+
+
+EVERY_DATABASE = [
+    "sqlite",
+    pytest.param("postgresql", marks=pytest.mark.service("postgresql")),
+    pytest.param("mariadb", marks=pytest.mark.service("mariadb")),
+]
+
+
+@contextmanager
+def own_database(name: str, folder: Path) -> Iterator[str]:
+    """Make a database of its own, which no other test and no other run uses; give its URL."""
+    if name == "sqlite":
+        yield f"sqlite:///{folder}/own.db"
+        return
+    url = sa.make_url(servers.postgresql_url() if name == "postgresql" else servers.mariadb_url())
+    own = f"own_{secrets.token_hex(6)}"
+    admin = sa.create_engine(url, isolation_level="AUTOCOMMIT")
+    with admin.connect() as connection:
+        connection.exec_driver_sql(f"CREATE DATABASE {own}")
+        yield url.set(database=own).render_as_string(hide_password=False)
+        connection.exec_driver_sql(f"DROP DATABASE {own}")
+    admin.dispose()
 
 
 def postgresql_engine(isolation_level: str | None = None) -> sa.Engine:

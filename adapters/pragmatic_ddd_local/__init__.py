@@ -4,6 +4,8 @@ from pragmatic_ddd_local.broadcast_messenger import Broadcast, InMemoryBroadcast
 from pragmatic_ddd_local.config import LocalEventManagerConfig
 from pragmatic_ddd_local.counting_metrics import CountingMetrics
 from pragmatic_ddd_local.in_memory_event_manager import InMemoryEventManager
+from pragmatic_ddd_local.inbox import InMemoryInbox, InMemoryWatermarkInbox
+from pragmatic_ddd_local.inbox_cache import InMemoryInboxCache
 from pragmatic_ddd_local.outbox_store import InMemoryOutboxStore
 from pragmatic_ddd_local.reconcile_dedup import InMemoryReconcileDedup
 from pragmatic_ddd_local.repository import InMemoryRepository
@@ -16,11 +18,14 @@ __all__ = [
     "CountingMetrics",
     "InMemoryBroadcastMessenger",
     "InMemoryEventManager",
+    "InMemoryInbox",
+    "InMemoryInboxCache",
     "InMemoryOutboxStore",
     "InMemoryReconcileDedup",
     "InMemoryRepository",
     "InMemorySegmentAllocator",
     "InMemoryTransactionOperations",
+    "InMemoryWatermarkInbox",
     "LocalEventManagerConfig",
     "ThreadPoolEventManager",
 ]

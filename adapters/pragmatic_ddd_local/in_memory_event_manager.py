@@ -8,6 +8,7 @@ from typing import Self, TypeVar
 import attrs
 
 from pragmatic_ddd.application.arguments import implements, of_type
+from pragmatic_ddd.application.event_origin import with_origin
 from pragmatic_ddd.application.events import Dispatcher, Lifecycle, SubscriberRegistry
 from pragmatic_ddd.application.metrics import NoMetrics
 from pragmatic_ddd.domain import DomainEvent
@@ -78,8 +79,11 @@ class InMemoryEventManager:
 
     def publish_stored(self, message: OutboxMessage) -> Receipt:
         self._check_running(message.message_id)
-        event = self.serializer.deserialize(
-            message.payload, event_type=message.event_type, event_version=message.event_version
+        event = with_origin(
+            self.serializer.deserialize(
+                message.payload, event_type=message.event_type, event_version=message.event_version
+            ),
+            message,
         )
         return self._publish(event, subscriber=None, only_this=False, final=False)
 

@@ -119,6 +119,22 @@ class OutboxRows:
 
 
 @attrs.define(eq=False)
+class StagedRows:
+    """Rows of a transaction that has not yet ended."""
+
+    committed: OutboxRows
+    rows: list[OutboxRow] = attrs.field(factory=list, init=False)
+
+    def apply(self) -> None:
+        """Add them: the transaction was committed."""
+        for row in self.rows:
+            self.committed.add(row)
+
+    def undo(self) -> None:
+        """Nothing is to be taken back: nobody has seen these rows. Their ids stay unused."""
+
+
+@attrs.define(eq=False)
 class _Places:
     """How far each aggregate's unsent rows are taken, those that count as SENT apart."""
 

@@ -31,12 +31,11 @@ from pragmatic_ddd.ports import (
     StoredMessage,
 )
 from pragmatic_ddd_local.outbox_row import OutboxRow, storable
-from pragmatic_ddd_local.outbox_rows import OutboxRows
+from pragmatic_ddd_local.outbox_rows import OutboxRows, StagedRows
+from pragmatic_ddd_local.outbox_tidying import LONGEST_PARKING, bring_back, park, wake
 from pragmatic_ddd_local.transactions import InMemoryTransactionOperations
 
 _LONGEST_RECEIPT = 500
-_LONGEST_PARKING = dt.timedelta(hours=1)
-_SHORTEST_PARKING = dt.timedelta(seconds=1)
 
 
 @attrs.define(eq=False)
@@ -56,7 +55,7 @@ class InMemoryOutboxStore:
     monotonic: Callable[[], float] = attrs.field(default=time.monotonic, kw_only=True)
     _rows: OutboxRows = attrs.field(factory=OutboxRows, init=False, repr=False)
     _ids: "itertools.count[int]" = attrs.field(factory=lambda: itertools.count(1), init=False)
-    _horizon: dt.timedelta = attrs.field(default=_LONGEST_PARKING, init=False)
+    _horizon: dt.timedelta = attrs.field(default=LONGEST_PARKING, init=False)
 
     def store(
         self, messages: Sequence[OutboxMessage], *, reservation: Reservation | None = None
@@ -111,7 +110,7 @@ class InMemoryOutboxStore:
     def tidy(self) -> int:
         with self.transactions.lock:
             now = self.clock.now()
-            return self._bring_back(now) + self._park(now)
+            return bring_back(self._rows, now, self._horizon) + park(self._rows, now)
 
     def next_due_in(self) -> dt.timedelta | None:
         with self.transactions.lock:
@@ -165,7 +164,7 @@ class InMemoryOutboxStore:
                 row.sent_at = None
                 row.give_back(self.clock.now())
                 self._rows.changed(row)
-                self._wake(row.message.aggregate)
+                wake(self._rows, row.message.aggregate, self.clock.now())
             return len(rows)
 
     def skip(self, message_ids: Sequence[str], *, by: str, reason: str) -> int:
@@ -180,7 +179,7 @@ class InMemoryOutboxStore:
                 failure = row.last_error or "no error"
                 row.last_error = storable(f"skipped by {by}: {reason}; it had failed: {failure}")
                 self._rows.changed(row)
-                self._wake(row.message.aggregate)
+                wake(self._rows, row.message.aggregate, self.clock.now())
             return len(rows)
 
     def purge(self, *, older_than: dt.timedelta, batch_size: int = 1000) -> int:
@@ -201,7 +200,7 @@ class InMemoryOutboxStore:
         begun = self.monotonic()
         with self.transactions.lock:
             self._check_new(messages)
-            staged = transaction.staged_for(self, lambda: _StagedRows(self._rows))
+            staged = transaction.staged_for(self, lambda: StagedRows(self._rows))
             return [self._insert(each, reservation, staged, begun) for each in messages]
 
     def _check_new(self, messages: Sequence[OutboxMessage]) -> None:
@@ -215,7 +214,7 @@ class InMemoryOutboxStore:
         self,
         message: OutboxMessage,
         reservation: Reservation | None,
-        staged: "_StagedRows",
+        staged: StagedRows,
         begun: float,
     ) -> StoredMessage:
         now = self.clock.now()
@@ -239,7 +238,7 @@ class InMemoryOutboxStore:
         current = self.transactions.current
         transactions = self.transactions.others() + ([] if current is None else [current])
         staged = [transaction.peek(self) for transaction in transactions]
-        return [row for each in staged if isinstance(each, _StagedRows) for row in each.rows]
+        return [row for each in staged if isinstance(each, StagedRows) for row in each.rows]
 
     def _give(self, rows: Sequence[OutboxRow], lease: dt.timedelta) -> list[ClaimedMessage]:
         token = secrets.token_hex(16)
@@ -278,49 +277,6 @@ class InMemoryOutboxStore:
         self._horizon = max(self._horizon, failed.retry_in)
         return True
 
-    def _bring_back(self, now: dt.datetime) -> int:
-        latest = now + self._horizon
-        stranded = [
-            row
-            for row in self._rows.unsent()
-            if row.is_open and row.due_at > now and (row.due_at > latest or row.is_ahead_of(now))
-        ]
-        for row in stranded:
-            row.bring_back(now)
-        return len(stranded)
-
-    def _park(self, now: dt.datetime) -> int:
-        moved = 0
-        for row in self._rows.due(now):
-            if row.is_free and self._waits_behind_a_dead_letter(row):
-                waited = max(now - row.created_at, _SHORTEST_PARKING)
-                row.due_at = now + min(waited, _LONGEST_PARKING)
-                moved += 1
-        return moved
-
-    def _waits_behind_a_dead_letter(self, row: OutboxRow) -> bool:
-        lane = self._rows.unsent_of(row.message.aggregate)
-        return any(each.status is OutboxStatus.FAILED and each.id < row.id for each in lane)
-
-    def _wake(self, aggregate: tuple[str, str]) -> None:
-        now = self.clock.now()
-        for row in self._rows.unsent_of(aggregate):
-            if row.is_free:
-                row.due_at = min(row.due_at, now)
-
     def _in_states(self, message_ids: Sequence[str], states: set[OutboxStatus]) -> list[OutboxRow]:
         found = [self._rows.find_message(message_id) for message_id in dict.fromkeys(message_ids)]
         return [row for row in found if row is not None and row.status in states]
-
-
-@attrs.define(eq=False)
-class _StagedRows:
-    committed: OutboxRows
-    rows: list[OutboxRow] = attrs.field(factory=list, init=False)
-
-    def apply(self) -> None:
-        for row in self.rows:
-            self.committed.add(row)
-
-    def undo(self) -> None:
-        """Nothing is to be taken back: nobody has seen these rows. Their ids stay unused."""

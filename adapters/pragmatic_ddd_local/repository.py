@@ -7,7 +7,7 @@ import attrs
 
 from pragmatic_ddd.application.arguments import check_class, check_type, of_type
 from pragmatic_ddd.domain import AggregateRoot
-from pragmatic_ddd.domain.aggregate import WORK_UNIT_STATE
+from pragmatic_ddd.domain.work_unit_state import WORK_UNIT_STATE
 from pragmatic_ddd.errors import ConcurrencyError, UnitOfWorkError
 from pragmatic_ddd_local.transactions import InMemoryTransaction, InMemoryTransactionOperations
 

@@ -17,6 +17,7 @@ from typing import Self, TypeVar
 import attrs
 
 from pragmatic_ddd.application.arguments import check_type, implements, of_type
+from pragmatic_ddd.application.event_origin import with_origin
 from pragmatic_ddd.application.events import (
     Course,
     Dispatcher,
@@ -101,8 +102,11 @@ class ThreadPoolEventManager:
 
     def publish_stored(self, message: OutboxMessage) -> Receipt:
         self._check_running(message.message_id)
-        event = self.serializer.deserialize(
-            message.payload, event_type=message.event_type, event_version=message.event_version
+        event = with_origin(
+            self.serializer.deserialize(
+                message.payload, event_type=message.event_type, event_version=message.event_version
+            ),
+            message,
         )
         course = self._dispatcher.begin(event)
         roots = course.ready()

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 
 from pragmatic_ddd.errors import ConfigurationError, PragmaticError
-from pragmatic_ddd.ports import IOutboxStore
+from pragmatic_ddd.ports import IOutboxOperations
 from pragmatic_ddd_relay import operating
 from pragmatic_ddd_relay.application import load_application
 from pragmatic_ddd_relay.operating import Answer
@@ -34,7 +34,7 @@ _LEVELS = ("debug", "info", "warning", "error")
 _INDENT = "    "
 
 _ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
-_Question = Callable[[IOutboxStore, argparse.Namespace], Answer]
+_Question = Callable[[IOutboxOperations, argparse.Namespace], Answer]
 
 
 class OneLineFormatter(logging.Formatter):
@@ -82,10 +82,10 @@ def main(arguments: Sequence[str]) -> int:
     return service.run_once() if chosen.once else service.run()
 
 
-def _tell(ask: _Question, store: IOutboxStore, chosen: argparse.Namespace) -> int:
+def _tell(ask: _Question, outbox: IOutboxOperations, chosen: argparse.Namespace) -> int:
     """Print the answer of the outbox; nothing else of the application is started."""
     try:
-        answer = ask(store, chosen)
+        answer = ask(outbox, chosen)
     except PragmaticError as error:
         print(f"error: {sentence(error)}", file=sys.stderr)
         return FAILURE
@@ -181,20 +181,20 @@ def _words(text: str) -> str:
     return text
 
 
-def _backlog(store: IOutboxStore, _: argparse.Namespace) -> Answer:
-    return operating.backlog(store)
+def _backlog(outbox: IOutboxOperations, _: argparse.Namespace) -> Answer:
+    return operating.backlog(outbox)
 
 
-def _failed(store: IOutboxStore, chosen: argparse.Namespace) -> Answer:
-    return operating.failed(store, limit=chosen.limit, after_id=chosen.after_id)
+def _failed(outbox: IOutboxOperations, chosen: argparse.Namespace) -> Answer:
+    return operating.failed(outbox, limit=chosen.limit, after_id=chosen.after_id)
 
 
-def _replay(store: IOutboxStore, chosen: argparse.Namespace) -> Answer:
-    return operating.replay(store, chosen.message_ids, out_of_order=chosen.out_of_order)
+def _replay(outbox: IOutboxOperations, chosen: argparse.Namespace) -> Answer:
+    return operating.replay(outbox, chosen.message_ids, out_of_order=chosen.out_of_order)
 
 
-def _skip(store: IOutboxStore, chosen: argparse.Namespace) -> Answer:
-    return operating.skip(store, chosen.message_ids, by=chosen.by, reason=chosen.reason)
+def _skip(outbox: IOutboxOperations, chosen: argparse.Namespace) -> Answer:
+    return operating.skip(outbox, chosen.message_ids, by=chosen.by, reason=chosen.reason)
 
 
 def _set_up_logging(level: str) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
-from pragmatic_ddd.ports import IOutboxStore, OutboxEntry, OutboxStatus
+from pragmatic_ddd.ports import IOutboxOperations, OutboxEntry, OutboxStatus
 from pragmatic_ddd_relay.sentences import one_line
 
 
@@ -23,13 +23,13 @@ class Answer:
     is_complete: bool = True
 
 
-def backlog(store: IOutboxStore) -> Answer:
+def backlog(outbox: IOutboxOperations) -> Answer:
     """Count what is not yet sent: a name and a number on each line.
 
     Raises:
         OutboxStoreError: Nothing was changed.
     """
-    waiting = store.backlog()
+    waiting = outbox.backlog()
     return Answer(
         lines=[
             f"pending {waiting.pending}",
@@ -40,13 +40,13 @@ def backlog(store: IOutboxStore) -> Answer:
     )
 
 
-def failed(store: IOutboxStore, *, limit: int, after_id: int) -> Answer:
+def failed(outbox: IOutboxOperations, *, limit: int, after_id: int) -> Answer:
     """List dead letters by id, one on each line, its columns parted by tabs.
 
     Raises:
         OutboxStoreError: Nothing was changed.
     """
-    entries = store.list_failed(limit=limit, after_id=after_id)
+    entries = outbox.list_failed(limit=limit, after_id=after_id)
     remarks = []
     if not entries:
         remarks = ["nothing is dead" if after_id == 0 else f"nothing is dead after {after_id}"]
@@ -55,7 +55,7 @@ def failed(store: IOutboxStore, *, limit: int, after_id: int) -> Answer:
     return Answer(lines=[_columns(one) for one in entries], remarks=remarks)
 
 
-def replay(store: IOutboxStore, message_ids: Sequence[str], *, out_of_order: bool) -> Answer:
+def replay(outbox: IOutboxOperations, message_ids: Sequence[str], *, out_of_order: bool) -> Answer:
     """Have dead letters sent again.
 
     Raises:
@@ -63,38 +63,38 @@ def replay(store: IOutboxStore, message_ids: Sequence[str], *, out_of_order: boo
     """
     states = {OutboxStatus.FAILED, *([OutboxStatus.SKIPPED] if out_of_order else [])}
     return _change(
-        store,
+        outbox,
         message_ids,
         states,
-        lambda ids: store.replay(ids, out_of_order=out_of_order),
+        lambda ids: outbox.replay(ids, out_of_order=out_of_order),
         "replayed {}; the next poll of a relay sends them",
     )
 
 
-def skip(store: IOutboxStore, message_ids: Sequence[str], *, by: str, reason: str) -> Answer:
+def skip(outbox: IOutboxOperations, message_ids: Sequence[str], *, by: str, reason: str) -> Answer:
     """Have dead letters never sent.
 
     Raises:
         OutboxStoreError: Nothing was changed.
     """
     return _change(
-        store,
+        outbox,
         message_ids,
         {OutboxStatus.FAILED},
-        lambda ids: store.skip(ids, by=by, reason=reason),
+        lambda ids: outbox.skip(ids, by=by, reason=reason),
         "skipped {}; the next poll of a relay sends what waited behind them",
     )
 
 
 def _change(
-    store: IOutboxStore,
+    outbox: IOutboxOperations,
     message_ids: Sequence[str],
     states: set[OutboxStatus],
     change: Callable[[Sequence[str]], int],
     said: str,
 ) -> Answer:
     ids = list(dict.fromkeys(message_ids))
-    before = {one: store.find(one) for one in ids}
+    before = {one: outbox.find(one) for one in ids}
     changed = change(ids)
     return Answer(
         lines=[said.format(f"{changed} of {len(ids)}")],

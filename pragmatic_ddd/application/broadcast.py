@@ -13,11 +13,11 @@ import attrs
 from attrs import validators
 
 from pragmatic_ddd.application.arguments import can_be_called, implements, in_words, of_type
-from pragmatic_ddd.application.outbox.encoding import OPERATION_CODE
 from pragmatic_ddd.domain.events import DomainEvent
 from pragmatic_ddd.domain.names import is_name
 from pragmatic_ddd.errors import BroadcastEnvelopeError
 from pragmatic_ddd.ports.broadcast import AggregateMessageEnvelope, IBroadcastMessenger
+from pragmatic_ddd.ports.message_headers import OPERATION_CODE
 
 EventT = TypeVar("EventT", bound=DomainEvent)
 

@@ -11,6 +11,7 @@ from pragmatic_ddd.application.registered_work import RegisteredWork, Registrati
 from pragmatic_ddd.domain.aggregate import AggregateRoot
 from pragmatic_ddd.domain.events import DomainEvent
 from pragmatic_ddd.domain.triggered_events import EventsMark
+from pragmatic_ddd.domain.work_unit_state import forget_operations, pull_broken_rules
 from pragmatic_ddd.errors import AggregateNotFoundError, BrokenRuleAggregateError, UnitOfWorkError
 from pragmatic_ddd.ports.dry_run import DryRunResult
 from pragmatic_ddd.ports.repositories import IRepository
@@ -135,8 +136,8 @@ class ChangeSet:
     def forget(self) -> None:
         """Forget operations and broken rules of what is stored."""
         for before in self._befores:
-            before.aggregate.forget_operations()
-            before.aggregate.pull_broken_rules()
+            forget_operations(before.aggregate)
+            pull_broken_rules(before.aggregate)
 
     def undo(self) -> None:
         """Take saving back: new aggregates keep events and operations, loaded ones drop them."""
@@ -152,7 +153,7 @@ class ChangeSet:
 
     def _refuse_broken(self) -> None:
         aggregates = _each_once(*self._loaded.values(), *self._to_save, *self._to_remove)
-        noted = [broken for one in aggregates for broken in one.pull_broken_rules()]
+        noted = [broken for one in aggregates for broken in pull_broken_rules(one)]
         if noted:
             raise BrokenRuleAggregateError([broken.error() for broken in noted])
 

@@ -13,6 +13,7 @@ from pragmatic_ddd.application.arguments import check_port, check_type, shown
 from pragmatic_ddd.domain.aggregate import AggregateRoot
 from pragmatic_ddd.domain.broken_rules import BrokenRule
 from pragmatic_ddd.domain.rules import IRuleValidator, RuleCheckResult
+from pragmatic_ddd.domain.work_unit_state import pull_broken_rules
 from pragmatic_ddd.errors import BrokenRuleAggregateError, DomainError
 from pragmatic_ddd.ports.dry_run import DryRunResult
 from pragmatic_ddd.ports.repositories import IRepository
@@ -45,7 +46,7 @@ class Registration(Generic[AggregateT]):
 
     def check(self) -> RuleCheckResult:
         """Return what the aggregate has noted, which it forgets, and what its rules find."""
-        noted = self.aggregate.pull_broken_rules()
+        noted = pull_broken_rules(self.aggregate)
         found = RuleCheckResult() if self.rule is None else self.rule.check(self.aggregate)
         return attrs.evolve(found, broken_rules=(*noted, *found.broken_rules))
 
@@ -99,7 +100,7 @@ def _run(registrations: list[Registration[Any]]) -> None:
         broken = _broken_rules(registrations)
     finally:  # who is refused may mend it and come again
         for registration in registrations:
-            registration.aggregate.pull_broken_rules()
+            pull_broken_rules(registration.aggregate)
     if broken:
         raise BrokenRuleAggregateError([one.error() for one in broken])
 

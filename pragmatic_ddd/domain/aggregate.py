@@ -10,6 +10,9 @@
 
 Plain classes, classes that SQLAlchemy maps imperatively, and declarative ones all work; an
 instance that an ORM loaded without calling ``__init__`` collects events like any other.
+
+Business methods collect events, record operations and note broken rules. What is left of that is
+the business of whoever stores the aggregate: see ``pragmatic_ddd.domain.work_unit_state``.
 """
 
 from collections.abc import Callable
@@ -30,18 +33,20 @@ from pragmatic_ddd.domain.operations import (
 from pragmatic_ddd.domain.triggered_events import EventFactory, TriggeredEvents
 from pragmatic_ddd.errors import ForeignEventError
 
-_EVENTS = "_triggered_events"
-_OPERATIONS = "_triggered_operations"
-_BROKEN_RULES = "_broken_rules"
-_OBSERVER = "_collection_observer"
-# What an instance holds besides its state, for as long as a unit of work lasts.
-WORK_UNIT_STATE = frozenset({_EVENTS, _OPERATIONS, _BROKEN_RULES, _OBSERVER})
-
-CollectionObserver = Callable[["AggregateRoot"], None]
+# Under which names an instance holds what lasts as long as a unit of work.
+EVENTS = "_triggered_events"
+OPERATIONS = "_triggered_operations"
+BROKEN_RULES = "_broken_rules"
+OBSERVER = "_collection_observer"
 
 
 class AggregateRoot(Entity):
     """An entity that other objects hold by id only, and that is stored as one.
+
+    Business methods call ``collect_event``, ``collect_event_later``, ``record_operation`` and
+    ``add_broken_rule``; rules and tests read ``triggered_events``, ``triggered_operations`` and
+    ``broken_rules``. ``mark_new`` is for copies, ``trigger_data_sync_hook`` to be overridden, and
+    ``clear_work_unit_state`` for repositories of your own.
 
     Class keywords:
         name: Stable name, such as ``shop.order``; subclasses inherit it.
@@ -96,7 +101,7 @@ class AggregateRoot(Entity):
 
         Units of work and SQLAlchemy sessions with the outbox attached refuse to commit it.
         """
-        found: list[BrokenRule] = self.__dict__.get(_BROKEN_RULES, [])
+        found: list[BrokenRule] = self.__dict__.get(BROKEN_RULES, [])
         return tuple(found)
 
     def add_broken_rule(self, message: MessageCode, **parameters: object) -> None:
@@ -107,19 +112,14 @@ class AggregateRoot(Entity):
         """
         broken = BrokenRule(message, parameters)
         self._before_collecting()
-        self.__dict__.setdefault(_BROKEN_RULES, []).append(broken)
-
-    def pull_broken_rules(self) -> tuple[BrokenRule, ...]:
-        """Return the broken rules and forget them: who checks the aggregate deals with them."""
-        found: list[BrokenRule] = self.__dict__.pop(_BROKEN_RULES, [])
-        return tuple(found)
+        self.__dict__.setdefault(BROKEN_RULES, []).append(broken)
 
     @property
     def triggered_operations(self) -> TriggeredOperations:
         """The operations recorded since it was last stored, or its events were dropped."""
-        operations: TriggeredOperations | None = self.__dict__.get(_OPERATIONS)
+        operations: TriggeredOperations | None = self.__dict__.get(OPERATIONS)
         if operations is None:
-            operations = self.__dict__[_OPERATIONS] = TriggeredOperations()
+            operations = self.__dict__[OPERATIONS] = TriggeredOperations()
         return operations
 
     def record_operation(self, operation: EntityOperation | str) -> None:
@@ -137,9 +137,9 @@ class AggregateRoot(Entity):
     def triggered_events(self) -> TriggeredEvents:
         """The events raised since the last time that they were stored or dropped."""
         # Made here, not in __init__, which an ORM does not call when it loads an instance.
-        events: TriggeredEvents | None = self.__dict__.get(_EVENTS)
+        events: TriggeredEvents | None = self.__dict__.get(EVENTS)
         if events is None:
-            events = self.__dict__[_EVENTS] = TriggeredEvents()
+            events = self.__dict__[EVENTS] = TriggeredEvents()
         return events
 
     def collect_event(
@@ -206,37 +206,17 @@ class AggregateRoot(Entity):
         What has stored the aggregate calls it. Events that are not stored are gone.
         """
         self.triggered_events.cut_back(0)
-        self.forget_operations()
-        self.__dict__.pop(_BROKEN_RULES, None)
-
-    def forget_operations(self) -> None:
-        """Forget the recorded operations: what they were part of is stored, or given up."""
-        self.__dict__.pop(_OPERATIONS, None)
-
-    @property
-    def has_collected(self) -> bool:
-        """Whether it holds events, operations or broken rules of a change not yet stored."""
-        events: TriggeredEvents | None = self.__dict__.get(_EVENTS)
-        return bool(events) or self._last_operation is not None or _BROKEN_RULES in self.__dict__
-
-    def observe_collection(self, observer: CollectionObserver | None) -> None:
-        """Have ``observer`` called before something is noted; ``None`` ends that.
-
-        That is an event, an operation or a broken rule.
-
-        For adapters: a session keeps an aggregate alive from then on, and remembers how many
-        events it had, so that a savepoint can take back what was raised inside it.
-        """
-        self.__dict__[_OBSERVER] = observer
+        self.__dict__.pop(OPERATIONS, None)
+        self.__dict__.pop(BROKEN_RULES, None)
 
     def _before_collecting(self) -> None:
-        observer: CollectionObserver | None = self.__dict__.get(_OBSERVER)
+        observer: Callable[[AggregateRoot], None] | None = self.__dict__.get(OBSERVER)
         if observer is not None:
             observer(self)
 
     @property
     def _last_operation(self) -> str | None:
-        operations: TriggeredOperations | None = self.__dict__.get(_OPERATIONS)
+        operations: TriggeredOperations | None = self.__dict__.get(OPERATIONS)
         return None if operations is None else operations.last
 
     def _caused(

@@ -27,6 +27,8 @@
         │   └── IdSequenceExhaustedError final: the sequence has come to its end
         ├── OutboxStoreError             retryable: the database failed
         ├── OutboxSchemaError            final: the live table is not what the outbox needs
+        ├── EventGapError                retryable: events before this one were not handled yet
+        ├── UnplacedEventError           final: an inbox goes by places, and the event has none
         ├── AclError                     another system could not be asked, or not understood
         │   ├── AclConversionError       final: request or answer cannot be converted
         │   ├── AclCommunicationError    retryable: no answer, and repeating does no harm
@@ -58,6 +60,7 @@ from pragmatic_ddd.errors.identifiers import (
     IdSequenceExhaustedError,
     UnknownIdSequenceError,
 )
+from pragmatic_ddd.errors.inbox import EventGapError, UnplacedEventError
 from pragmatic_ddd.errors.model import (
     BrokenRuleAggregateError,
     BrokenRuleError,
@@ -117,6 +120,7 @@ __all__ = [
     "ConfigurationError",
     "DomainError",
     "EventDeserializationError",
+    "EventGapError",
     "EventPublishError",
     "EventRejectedError",
     "EventSerializationError",
@@ -137,4 +141,5 @@ __all__ = [
     "UnitOfWorkError",
     "UnknownEventTypeError",
     "UnknownIdSequenceError",
+    "UnplacedEventError",
 ]

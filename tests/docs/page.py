@@ -28,6 +28,7 @@ class Block:
         line: Where its first line stands in the page, from 1.
         source: The code.
         is_run: Whether it is run at all.
+        is_hidden: Whether it stands in a comment, so that readers do not see it.
         service: What it needs to run, if anything.
         prints: What it must print, if the page says so.
     """
@@ -35,6 +36,7 @@ class Block:
     line: int
     source: str
     is_run: bool
+    is_hidden: bool
     service: str | None
     prints: str | None
 
@@ -58,6 +60,7 @@ def _blocks(text: str) -> Iterator[Block]:
             line=text.count("\n", 0, fence.start("body")) + 1,
             source=fence["body"],
             is_run=comment is None or comment["service"] is not None,
+            is_hidden=text.rfind("<!--", 0, fence.start()) > text.rfind("-->", 0, fence.start()),
             service=None if comment is None else comment["service"],
             prints=output,
         )

@@ -19,6 +19,8 @@ _PAGES = [
 ]
 _PAGES_WITH_CODE = [page for page in _PAGES if python_blocks(page)]
 
+_ENVIRONMENTS = {"rocketmq-grpc": ["grpc-python"]}
+
 
 def _services(page: Path) -> list[str]:
     return sorted({block.service for block in python_blocks(page) if block.service})
@@ -30,7 +32,7 @@ def _cases() -> list[object]:
         name = str(page.relative_to(_ROOT))
         cases.append(pytest.param(page, [], id=name))
         for service in _services(page):
-            marks = pytest.mark.service(service)
+            marks = pytest.mark.service(service, *_ENVIRONMENTS.get(service, ()))
             cases.append(pytest.param(page, [service], id=f"{name}-{service}", marks=marks))
     return cases
 
@@ -41,13 +43,20 @@ def test_the_code_of_a_page_runs_and_prints_what_it_says(
 ) -> None:
     library = servers.rocketmq_library()
     environment = child_environment(
-        NAME_SERVER=servers.rocketmq_name_server(), ROCKETMQ_CLIENT_LOG_DIR=str(tmp_path)
+        NAME_SERVER=servers.rocketmq_name_server(),
+        GRPC_ENDPOINT=servers.rocketmq_grpc_endpoint(),
+        BOOTSTRAP_SERVERS=servers.kafka_bootstrap(),
+        RABBITMQ_URL=servers.rabbitmq_url(),
+        REDIS_URL=servers.redis_url(),
+        ROCKETMQ_CLIENT_LOG_DIR=str(tmp_path),
     )
     if library is not None:
         environment["PRAGMATIC_DDD_ROCKETMQ_LIBRARY"] = str(library)
 
+    python = servers.grpc_python() if "rocketmq-grpc" in services else sys.executable
+
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "tests.docs.page", str(page), *services],
+        [python, "-W", "error", "-m", "tests.docs.page", str(page), *services],
         cwd=tmp_path,
         env=environment,
         capture_output=True,
@@ -57,6 +66,13 @@ def test_the_code_of_a_page_runs_and_prints_what_it_says(
     )
 
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("page", _PAGES_WITH_CODE, ids=lambda page: str(page.relative_to(_ROOT)))
+def test_what_a_reader_runs_stands_on_the_page(page: Path) -> None:
+    is_hidden = [block.is_hidden for block in python_blocks(page) if block.is_run]
+
+    assert is_hidden == sorted(is_hidden), "only what checks or cleans up, at the end, is hidden"
 
 
 def test_the_code_of_the_pages_has_the_types_that_it_needs(tmp_path: Path) -> None:

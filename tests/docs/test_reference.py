@@ -15,8 +15,12 @@ from pragmatic_ddd import errors
 from pragmatic_ddd.application.configuration import MappingConfigurationSource, bind, duration
 from pragmatic_ddd.application.outbox import EagerPoolConfig, OutboxRelayConfig
 from pragmatic_ddd.errors import ConfigurationError, PragmaticError
+from pragmatic_ddd_kafka import KafkaConfig
 from pragmatic_ddd_local import LocalEventManagerConfig
+from pragmatic_ddd_rabbitmq import RabbitMqConfig
+from pragmatic_ddd_redis import RedisConfig
 from pragmatic_ddd_rocketmq import RocketMqConfig
+from pragmatic_ddd_rocketmq_grpc import RocketMqGrpcConfig
 from pragmatic_ddd_sqlalchemy import outbox_table
 
 _REFERENCE = Path(__file__).parent.parent.parent / "docs" / "reference"
@@ -57,9 +61,19 @@ _CONFIGS: dict[str, type[Any]] = {
     "outbox": OutboxRelayConfig,
     "outbox.eager": EagerPoolConfig,
     "event.local": LocalEventManagerConfig,
+    "kafka": KafkaConfig,
+    "rabbitmq": RabbitMqConfig,
+    "redis": RedisConfig,
     "rocketmq": RocketMqConfig,
+    "rocketmq-grpc": RocketMqGrpcConfig,
 }
-_REQUIRED = {"rocketmq.name-server": "127.0.0.1:9876"}
+_REQUIRED = {
+    "kafka.bootstrap-servers": "127.0.0.1:9092",
+    "rabbitmq.url": "amqp://127.0.0.1",
+    "redis.url": "redis://127.0.0.1",
+    "rocketmq.name-server": "127.0.0.1:9876",
+    "rocketmq-grpc.endpoints": "127.0.0.1:8081",
+}
 _SETTINGS = {_name(row[0]): row for row in _rows("configuration.md", 4)}
 _FIELDS = {
     f"{prefix}.{field.name.replace('_', '-')}": field
@@ -77,7 +91,7 @@ def test_a_setting_has_the_default_that_the_page_says(key: str) -> None:
     default = _FIELDS[key].default
     said = _name(_SETTINGS[key][1])
 
-    if default in (attrs.NOTHING, None):
+    if default in (attrs.NOTHING, None, ()):
         assert said == ""
     elif isinstance(default, dt.timedelta):
         assert duration(said) == default
@@ -91,7 +105,7 @@ def test_a_setting_allows_what_the_page_says_and_no_more(key: str) -> None:
     lowest, highest = _bounds(allowed)
 
     if lowest is None:
-        assert allowed in {"text", "`true` or `false`"}
+        assert allowed in {"text", "`true` or `false`", "`session-timeout` to `1d`"}
         return
     is_duration = isinstance(_FIELDS[key].default, dt.timedelta)
     step = 0.001 if is_duration else 1.0

@@ -8,6 +8,7 @@ from typing import Any, TypeVar, cast, get_type_hints
 import attrs
 
 from pragmatic_ddd.application.arguments import check_port
+from pragmatic_ddd.application.configuration.environment import variable_of
 from pragmatic_ddd.application.configuration.listing import keys_of, origin_of
 from pragmatic_ddd.application.configuration.setting_types import (
     Reader,
@@ -39,10 +40,11 @@ def bind(config_type: type[ConfigT], source: IConfigurationSource, *, prefix: st
         ConfigurationError: One or more settings are wrong; every one is named, with its value,
             where it stands, and the rule. A value whose field has ``repr=False`` is not shown,
             and neither is what a validator says, which may hold it.
-        TypeError: A field of the class has a type that no setting can have, or the source has
-            no ``get``.
+        TypeError: A field of the class has a type that no setting can have, two would be one
+            environment variable, or the source has no ``get``.
     """
     check_port("source", source, IConfigurationSource)
+    _refuse_shared_variables(config_type, prefix)
     reading = _Reading(source)
     config = reading.config(config_type, prefix, None)
     if reading.problems:
@@ -144,6 +146,28 @@ def _fields(kind: type[attrs.AttrsInstance], prefix: str) -> dict[str, _Field]:
         for field in attrs.fields(kind)
         if field.init
     }
+
+
+def _refuse_shared_variables(kind: type[attrs.AttrsInstance], prefix: str) -> None:
+    """Refuse ``mail_host`` beside the ``host`` of ``mail``, whatever the source is today."""
+    by_variable: dict[str, str] = {}
+    for key in _keys(kind, prefix):
+        other = by_variable.setdefault(variable_of(key), key)
+        if other != key:
+            raise TypeError(
+                f"{other} and {key} would both be the environment variable {variable_of(key)}: "
+                "rename one of the fields"
+            )
+
+
+def _keys(kind: type[attrs.AttrsInstance], prefix: str) -> Iterator[str]:
+    """Yield the keys of all settings, also of the configs in it."""
+    for key, (_, of_type) in _fields(kind, prefix).items():
+        nested = _config_type(of_type)
+        if nested is None:
+            yield key
+        else:
+            yield from _keys(nested, key)
 
 
 def _argument(field: "attrs.Attribute[Any]") -> str:

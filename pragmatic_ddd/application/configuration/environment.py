@@ -22,11 +22,13 @@ class EnvironmentConfigurationSource:
 
     def get(self, key: str) -> str | None:
         """Return the text of the key's variable."""
-        return os.environ.get(self._variable(key))
+        return os.environ.get(self.prefix + variable_of(key))
 
     def origin(self, key: str) -> str:
         """Say where a setting stands, for messages."""
-        return f"from {self._variable(key)}"
+        return f"from {self.prefix}{variable_of(key)}"
 
-    def _variable(self, key: str) -> str:
-        return self.prefix + re.sub(r"[.-]", "_", key).upper()
+
+def variable_of(key: str) -> str:
+    """Return the name of the environment variable of a key, without a prefix."""
+    return re.sub(r"[.-]", "_", key).upper()

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 import attrs
 
 from pragmatic_ddd.application.outbox.config import OutboxRelayConfig
+from pragmatic_ddd.application.outbox.finished_lane import FinishedLane
 from pragmatic_ddd.application.outbox.health import BrokerHealth
-from pragmatic_ddd.application.outbox.lane_board import DueClaim, Finished, LaneBoard
+from pragmatic_ddd.application.outbox.lane_board import LaneBoard
+from pragmatic_ddd.application.outbox.lane_claims import DueClaim
 from pragmatic_ddd.application.outbox.retry import Backoff
 from pragmatic_ddd.application.outbox.settlement import Settlement
 from pragmatic_ddd.errors import PragmaticError
@@ -43,7 +45,7 @@ class Coordinator:
     metrics: IEventMetrics
     leave_to_relay: Callable[[int], None]
     _unwritten: Settlement = attrs.field(factory=Settlement, init=False)
-    _unsettled: list[Finished] = attrs.field(factory=list, init=False)
+    _unsettled: list[FinishedLane] = attrs.field(factory=list, init=False)
 
     def run(self) -> None:
         """Work until the board is closed and empty, or aborted. Survives every error."""
@@ -73,7 +75,7 @@ class Coordinator:
     def _is_behind(self) -> bool:
         return bool(self._unsettled or len(self._unwritten))
 
-    def _settle(self, finished: Sequence[Finished]) -> None:
+    def _settle(self, finished: Sequence[FinishedLane]) -> None:
         for one in finished:
             self._unwritten.add(one.outcome)
         self._unsettled += finished

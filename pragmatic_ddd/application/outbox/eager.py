@@ -30,6 +30,7 @@ from pragmatic_ddd.application.outbox.delivery import LaneDelivery
 from pragmatic_ddd.application.outbox.health import BrokerHealth
 from pragmatic_ddd.application.outbox.lane_board import LaneBoard
 from pragmatic_ddd.application.outbox.settlement import Settlement
+from pragmatic_ddd.application.outbox.threads import end_within, start_thread
 from pragmatic_ddd.ports.events import IStoredEventPublisher
 from pragmatic_ddd.ports.metrics import IEventMetrics, PublishPath
 from pragmatic_ddd.ports.outbox import IOutboxStore
@@ -38,6 +39,7 @@ from pragmatic_ddd.ports.outbox_message import ClaimedMessage, Reservation, Stor
 _logger = logging.getLogger(__name__)
 
 _NOTHING = dt.timedelta()
+_A_SECOND = dt.timedelta(seconds=1)
 
 
 def _nobody_to_wake() -> None: ...
@@ -153,21 +155,17 @@ class EagerOutboxPublisher:
         if not was_shut_down:
             board.wait_until_idle(self.pool.shutdown_timeout.total_seconds())
         board.close(abort=True)
-        threads = [one for one in self._threads if one is not threading.current_thread()]
         # A second call waits, too: the first may have come from a signal handler that had
         # interrupted a transaction, whose locks kept the results from being written.
-        deadline = time.monotonic() + self.publisher.longest_call.total_seconds() + 1.0
-        for thread in filter(threading.Thread.is_alive, threads):
-            thread.join(max(0.0, deadline - time.monotonic()))
-        is_hanging = any(thread.is_alive() for thread in threads)
-        if is_hanging and not was_shut_down:
+        has_ended = end_within(self.publisher.longest_call + _A_SECOND, list(self._threads))
+        if not has_ended and not was_shut_down:
             _logger.warning(
                 "eager publisher ends, but a call of its threads to the event manager or the "
                 "outbox has not: the longest is said to be %s; what it holds comes back when its "
                 "grace is over",
                 self.publisher.longest_call,
             )
-        return not is_hanging
+        return has_ended
 
     def __enter__(self) -> Self:
         return self
@@ -222,9 +220,7 @@ class EagerOutboxPublisher:
                 self._start(f"outbox-eager-{len(self._threads)}", self._work)
 
     def _start(self, name: str, target: Callable[[], None]) -> None:
-        thread = threading.Thread(target=target, name=name, daemon=True)
-        thread.start()
-        self._threads.append(thread)
+        self._threads.append(start_thread(name, target))
 
     def _coordinator(self, board: LaneBoard) -> Coordinator:
         return Coordinator(

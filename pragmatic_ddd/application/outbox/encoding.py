@@ -9,14 +9,15 @@ import attrs
 from attrs import validators
 
 from pragmatic_ddd.application.arguments import can_be_called, implements, of_type
+from pragmatic_ddd.application.event_origin import with_origin
 from pragmatic_ddd.domain.aggregate import AggregateRoot
 from pragmatic_ddd.domain.events import DomainEvent
 from pragmatic_ddd.domain.names import checked_name
 from pragmatic_ddd.errors import EventSerializationError
+from pragmatic_ddd.ports.message_headers import OPERATION_CODE
 from pragmatic_ddd.ports.outbox_message import OutboxMessage
 from pragmatic_ddd.ports.serialization import IEventSerializer
 
-OPERATION_CODE = "operation-code"
 LONGEST_HEADER = 4096
 
 HeaderSource = Callable[[], Mapping[str, str]]
@@ -33,7 +34,8 @@ class EventEncoding:
     Attributes:
         serializer: The one serializer of the application.
         headers: Called for each stored event, in the thread that stores it: correlation and
-            causation ids, trace context, tenant.
+            causation ids, trace context, tenant. What all parts of the framework mean alike has
+            its names in ``pragmatic_ddd.ports.message_headers``.
         largest_payload_bytes: A larger payload is refused when it is stored. The default, 4 MiB
             less 64 KiB, is what RocketMQ and the default packet size of MySQL take.
 
@@ -98,9 +100,10 @@ class EventEncoding:
             UnknownEventTypeError: Its name or version is not known here (yet).
             EventDeserializationError: Its payload cannot be read, ever.
         """
-        return self.serializer.deserialize(
+        event = self.serializer.deserialize(
             message.payload, event_type=message.event_type, event_version=message.event_version
         )
+        return with_origin(event, message)
 
     def _headers_of(self, event: DomainEvent) -> dict[str, str]:
         headers = dict(self.headers())

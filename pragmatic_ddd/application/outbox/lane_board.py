@@ -1,7 +1,5 @@
 """The shared state of the eager publisher: which lane is where. No input, no output."""
 
-import heapq
-import itertools
 import queue
 import threading
 import time
@@ -10,42 +8,12 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
+from pragmatic_ddd.application.outbox.finished_lane import FinishedLane
 from pragmatic_ddd.application.outbox.lane import Lane
+from pragmatic_ddd.application.outbox.lane_claims import DueClaim, LaneClaims
 from pragmatic_ddd.application.outbox.room import Room
 from pragmatic_ddd.application.outbox.settlement import Settlement
 from pragmatic_ddd.ports.outbox_message import ClaimedMessage, StoredMessage
-
-
-@attrs.frozen(kw_only=True)
-class Finished:
-    """A lane whose messages have been sent, or not, and wait to be settled.
-
-    Attributes:
-        lane: The lane.
-        outcome: What became of the messages.
-        all_sent: Whether every one of them was confirmed.
-    """
-
-    lane: Lane
-    outcome: Settlement
-    all_sent: bool
-
-
-@attrs.frozen(kw_only=True)
-class DueClaim:
-    """A lane whose head has no owner, taken out of the queue of claims.
-
-    Attributes:
-        lane: The lane; it is the coordinator's until it is ``claimed`` or given up.
-        ids: The rows to claim, read while no other thread could change the lane.
-        is_hopeless: Whether its time is over.
-        is_kept_waiting: Whether somebody else may have its messages by now.
-    """
-
-    lane: Lane
-    ids: Sequence[int]
-    is_hopeless: bool
-    is_kept_waiting: bool
 
 
 @attrs.define(eq=False)
@@ -67,8 +35,8 @@ class LaneBoard:
     _for_idleness: threading.Condition = attrs.field(init=False)
     _lanes: dict[tuple[str, str], Lane] = attrs.field(factory=dict, init=False)
     _ready: deque[Lane] = attrs.field(factory=deque, init=False)
-    _claims: list[tuple[float, int, Lane]] = attrs.field(factory=list, init=False)
-    _finished: list[Finished] = attrs.field(factory=list, init=False)
+    _claims: LaneClaims = attrs.field(factory=LaneClaims, init=False)
+    _finished: list[FinishedLane] = attrs.field(factory=list, init=False)
     _left_behind: set[tuple[str, str]] = attrs.field(factory=set, init=False)
     _passed: bool = attrs.field(default=False, init=False)
     _room: Room = attrs.field(
@@ -76,7 +44,6 @@ class LaneBoard:
         init=False,
     )
     _sending: int = attrs.field(default=0, init=False)
-    _tickets: "itertools.count[int]" = attrs.field(factory=itertools.count, init=False)
     _closing: bool = attrs.field(default=False, init=False)
     _aborted: bool = attrs.field(default=False, init=False)
     _given_up: bool = attrs.field(default=False, init=False)
@@ -147,10 +114,10 @@ class LaneBoard:
         all_sent = len(outcome.sent) == len(outcome)
         with self._lock:
             self._sending -= 1
-            self._finished.append(Finished(lane=lane, outcome=outcome, all_sent=all_sent))
+            self._finished.append(FinishedLane(lane=lane, outcome=outcome, all_sent=all_sent))
             self._for_coordinator.notify()
 
-    def take_finished(self, *, wait: bool = True) -> list[Finished] | None:
+    def take_finished(self, *, wait: bool = True) -> list[FinishedLane] | None:
         """Wait for lanes to settle or to claim; ``None`` when all is over.
 
         An empty list means that there is something to claim or to give up, or nothing at all
@@ -164,7 +131,7 @@ class LaneBoard:
             finished, self._finished = self._finished, []
             return finished
 
-    def advance(self, done: Finished) -> list[StoredMessage]:
+    def advance(self, done: FinishedLane) -> list[StoredMessage]:
         """Let a settled lane go on; return its messages that are given up, after a failure.
 
         What is given up takes room until it is ``let_go``.
@@ -182,26 +149,10 @@ class LaneBoard:
     def due_claims(self, limit: int) -> list[DueClaim]:
         """Take the lanes whose head is to be claimed now, with at most ``limit`` messages."""
         with self._lock:
+            if not self._claims.queue:
+                return []
             now = self.monotonic()
-            due: list[DueClaim] = []
-            room = limit
-            while self._claims and room > 0:
-                if self._claims[0][0] > now and not self._closing:
-                    break
-                _, ticket, lane = heapq.heappop(self._claims)
-                if ticket == lane.claim_ticket:
-                    lane.claim_ticket = None
-                    ids = lane.unowned_ids(room)
-                    due.append(
-                        DueClaim(
-                            lane=lane,
-                            ids=ids,
-                            is_hopeless=now >= lane.give_up_at,
-                            is_kept_waiting=lane.is_kept_waiting,
-                        )
-                    )
-                    room -= len(ids)
-            return due
+            return self._claims.take_due(limit, now=now, even_early=self._closing)
 
     def claimed(
         self, lane: Lane, claims: Sequence[ClaimedMessage], taken: frozenset[int] = frozenset()
@@ -232,7 +183,7 @@ class LaneBoard:
         with self._lock:
             dropped = [one for lane in list(self._lanes.values()) for one in self._drop(lane)]
             self._ready.clear()
-            self._claims.clear()
+            self._claims.queue.clear()
             self._given_up = True
             return dropped
 
@@ -283,8 +234,7 @@ class LaneBoard:
             self._ready.append(lane)
             self._for_workers.put(None)
         else:
-            lane.claim_ticket = next(self._tickets)
-            heapq.heappush(self._claims, (lane.claim_at, lane.claim_ticket, lane))
+            self._claims.put(lane)
             self._for_coordinator.notify()
 
     def _drop(self, lane: Lane) -> list[StoredMessage]:
@@ -316,14 +266,14 @@ class LaneBoard:
         return bool(self._finished) or must_give_up or self._claim_is_due() or self._has_ended()
 
     def _claim_is_due(self) -> bool:
-        if self._aborted or not self._claims:
+        if self._aborted or not self._claims.queue:
             return False
-        return self._closing or self._claims[0][0] <= self.monotonic()
+        return self._closing or self._claims.queue[0][0] <= self.monotonic()
 
     def _until_next_claim(self) -> float | None:
-        if self._aborted or not self._claims:
+        if self._aborted or not self._claims.queue:
             return None
-        return max(0.0, self._claims[0][0] - self.monotonic())
+        return max(0.0, self._claims.queue[0][0] - self.monotonic())
 
     def _is_over(self) -> bool:
         return self._aborted or (self._closing and not self._room.held)

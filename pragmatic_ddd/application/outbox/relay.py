@@ -27,23 +27,18 @@ from pragmatic_ddd.application.outbox.config import OutboxRelayConfig
 from pragmatic_ddd.application.outbox.delivery import LaneDelivery
 from pragmatic_ddd.application.outbox.health import BrokerHealth
 from pragmatic_ddd.application.outbox.maintenance import OutboxMaintenance
+from pragmatic_ddd.application.outbox.relay_errors import RelayErrors
+from pragmatic_ddd.application.outbox.relay_pace import RelayPace
 from pragmatic_ddd.application.outbox.relay_round import RelayRound
 from pragmatic_ddd.application.outbox.relay_rounds import RelayRounds
-from pragmatic_ddd.application.outbox.retry import Backoff
 from pragmatic_ddd.application.outbox.settling import Settling
 from pragmatic_ddd.application.outbox.wave_delivery import WaveDelivery, is_pipelined
 from pragmatic_ddd.application.wake_up import WakeUp
-from pragmatic_ddd.errors import PragmaticError
 from pragmatic_ddd.ports.events import IStoredEventPublisher
 from pragmatic_ddd.ports.metrics import IEventMetrics, PublishPath
 from pragmatic_ddd.ports.outbox import IOutboxStore
 
 _logger = logging.getLogger(__name__)
-
-_AFTER_ERROR = Backoff(base=dt.timedelta(seconds=1), cap=dt.timedelta(seconds=30))
-_SHORTEST_PAUSE_AFTER_ERRORS = dt.timedelta(seconds=1)
-_NOTHING = dt.timedelta()
-_SHORTEST_SLEEP = dt.timedelta(milliseconds=1)
 
 
 @attrs.define(kw_only=True, eq=False)
@@ -75,6 +70,7 @@ class OutboxRelay:
     monotonic: Callable[[], float] = time.monotonic
     _delivery: LaneDelivery | WaveDelivery = attrs.field(init=False)
     _maintenance: OutboxMaintenance = attrs.field(init=False)
+    _pace: RelayPace = attrs.field(init=False)
     _calls: WakeUp = attrs.field(init=False)
     _stopping: bool = attrs.field(default=False, init=False)
     # Reentrant: a signal handler may shut down the relay that runs in its own thread.
@@ -91,6 +87,12 @@ class OutboxRelay:
             metrics=self.metrics,
             retention=self.config.retention,
             monotonic=self.monotonic,
+        )
+        self._pace = RelayPace(
+            poll_interval=self.config.poll_interval,
+            store=self.store,
+            health=self.health,
+            maintenance=self._maintenance,
         )
         self._begin_idle()
         reset_in_child(self._begin_idle)
@@ -233,69 +235,25 @@ class OutboxRelay:
         _logger.info("outbox relay has stopped")
 
     def _run_rounds(self) -> None:
-        errors = 0
+        errors = RelayErrors(poll_interval=self.config.poll_interval, metrics=self.metrics)
         while not self._stopping:
             self._calls.forget()
             try:
                 done = self._rounds.next()
                 self._maintenance.step(round_was_full=done.full)
-                pause = self._pause_after(done)
-                errors = 0
+                pause = self._pace.pause_after(done)
+                errors.forget()
             except BaseException as error:  # the thread's outermost frame
                 if not isinstance(error, Exception) and _is_of_the_main_thread():
                     raise  # a person's, or a signal handler's
-                errors += 1
-                pause = self._pause_after_error(error, errors)
-                self._report(error, errors, pause)
-            self._sleep(pause, may_be_woken=not errors)
+                pause = errors.note(error)
+            self._sleep(pause, may_be_woken=not errors.in_a_row)
 
     def _sleep(self, pause: dt.timedelta, *, may_be_woken: bool) -> None:
         end = time.monotonic() + pause.total_seconds()
         while not self._stopping and (left := end - time.monotonic()) > 0.0:
             if self._calls.sleep(left) and may_be_woken:
                 return
-
-    def _pause_after(self, done: RelayRound) -> dt.timedelta:
-        if done.claimed and not self.health.is_away:
-            # More may be due even if the batch was not full: a claim leaves out what it cannot
-            # yet prove to be in order, and rows that were taken over come apart.
-            return _NOTHING
-        pause = self.config.poll_interval
-        probe_in = self.health.probe_in
-        if done.claimed or probe_in > _NOTHING:
-            return max(min(pause, probe_in), _SHORTEST_SLEEP)
-        # A probe that is due but has nothing to send waits like any other round.
-        pause = min(pause, self._maintenance.due_in())
-        next_due = self.store.next_due_in()
-        if next_due is not None:
-            pause = min(pause, next_due)
-        return max(pause, _SHORTEST_SLEEP)
-
-    def _pause_after_error(self, error: BaseException, errors: int) -> dt.timedelta:
-        """Return a pause that grows, but, with an outbox that is away, not beyond the poll.
-
-        Else a relay that polls every second would come back half a minute after its database.
-        """
-        pause = _AFTER_ERROR.delay(errors)
-        if isinstance(error, PragmaticError) and error.retryable:
-            pause = min(pause, max(self.config.poll_interval, _SHORTEST_PAUSE_AFTER_ERRORS))
-        return pause
-
-    def _report(self, error: BaseException, errors: int, pause: dt.timedelta) -> None:
-        known = isinstance(error, PragmaticError)
-        if known and errors > 1:
-            _logger.debug("outbox relay failed %d times in a row: %s", errors, error)
-        else:
-            _logger.error(
-                "outbox relay failed and goes on after %.1f s: %s",
-                pause.total_seconds(),
-                error,
-                exc_info=not known,
-            )
-        try:
-            self.metrics.relay_failed()
-        except Exception:  # not even that may end the thread
-            _logger.exception("the metrics failed")
 
 
 def _is_of_the_main_thread() -> bool:

@@ -1,7 +1,9 @@
 """Threads that do one thing and end; tests run them in an order of their own."""
 
+import datetime as dt
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
 
 StartThread = Callable[[str, Callable[[], None]], threading.Thread]
 
@@ -15,3 +17,12 @@ def start_thread(name: str, work: Callable[[], None]) -> threading.Thread:
     thread = threading.Thread(target=work, name=name, daemon=True)
     thread.start()
     return thread
+
+
+def end_within(timeout: dt.timedelta, threads: Iterable[threading.Thread]) -> bool:
+    """Wait for the end of threads, but not of the calling one; return whether all have ended."""
+    others = [one for one in threads if one is not threading.current_thread()]
+    deadline = time.monotonic() + timeout.total_seconds()
+    for thread in filter(threading.Thread.is_alive, others):
+        thread.join(max(0.0, deadline - time.monotonic()))
+    return not any(thread.is_alive() for thread in others)

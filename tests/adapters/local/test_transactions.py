@@ -3,6 +3,7 @@ import threading
 
 import pytest
 
+from pragmatic_ddd.domain.work_unit_state import observe_collection
 from pragmatic_ddd.errors import ConcurrencyError, UnitOfWorkError
 from pragmatic_ddd_local import (
     InMemoryOutboxStore,
@@ -58,7 +59,7 @@ def test_changes_are_seen_only_once_they_are_saved(orders: InMemoryRepository[Or
 
 def test_events_and_observers_are_not_state(orders: InMemoryRepository[Order]) -> None:
     order = Order(id="1")
-    order.observe_collection(lambda _: None)
+    observe_collection(order, lambda _: None)
     order.pay(5)
 
     orders.save(order)

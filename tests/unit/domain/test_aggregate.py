@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pragmatic_ddd.domain import AggregateRoot, DomainEvent, MessageCode
+from pragmatic_ddd.domain.work_unit_state import observe_collection
 from pragmatic_ddd.errors import ForeignEventError
 
 
@@ -153,13 +154,13 @@ def test_an_aggregate_is_new_until_it_has_a_version() -> None:
 def test_an_observer_is_told_before_each_event() -> None:
     order = Order(id="1")
     seen: list[tuple[AggregateRoot, int]] = []
-    order.observe_collection(lambda one: seen.append((one, len(one.triggered_events))))
+    observe_collection(order, lambda one: seen.append((one, len(one.triggered_events))))
 
     order.collect_event(a_payment())
     order.collect_event_later(a_payment)
     with pytest.raises(ForeignEventError):
         order.collect_event(a_payment(of="2"))
-    order.observe_collection(None)
+    observe_collection(order, None)
     order.collect_event(a_payment())
 
     assert seen == [(order, 0), (order, 1)]

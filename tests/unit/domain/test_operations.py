@@ -10,6 +10,7 @@ from pragmatic_ddd.domain import (
     OperationRegistry,
     TriggeredOperations,
 )
+from pragmatic_ddd.domain.work_unit_state import observe_collection
 from pragmatic_ddd.errors import OperationError
 
 
@@ -197,7 +198,7 @@ def test_an_instance_that_was_made_without_its_constructor_records_operations() 
 
 def test_an_observer_is_told_before_an_operation() -> None:
     order, seen = Order(id="1"), list[int]()
-    order.observe_collection(lambda one: seen.append(len(one.triggered_operations)))
+    observe_collection(order, lambda one: seen.append(len(one.triggered_operations)))
 
     with pytest.raises(OperationError):
         order.record_operation(PACK)
