@@ -1,16 +1,27 @@
-"""A member of a consumer group: a reader for each queue, and threads that handle what they read.
+"""A consumer of one group: a connection with a thread that reads, and threads that handle.
 
-The queues of a group have one active consumer each, and it stays so until it leaves. So that a
-member that came first does not keep all of them, each looks now and then how many others wait,
-and leaves what is more than its share. It goes to the end of the line; who is next, goes on.
+    queue ──▶ reading thread ──▶ lanes ──▶ handling threads
+                    ◀────────── acknowledgements ──────┘
+
+The reading thread alone uses the connection: it takes messages, acknowledges those that are done
+with, keeps up the heartbeat, and connects anew when the connection is lost. Messages that were
+not acknowledged by then come again, in their old order.
+
+At the end nothing is cancelled: while a cancelled consumer still had messages in hand, RabbitMQ
+would give the next ones to the next member of the group, and one aggregate would be handled in
+two places. The connection is closed instead, once the handlers have ended; what is left goes back
+to the queue, and only then to somebody else.
 """
 
 import datetime as dt
+import functools
 import logging
-import math
+import random
 import threading
+import time
+from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
@@ -18,11 +29,15 @@ from pragmatic_ddd_rabbitmq.broker_link import BrokerLink
 from pragmatic_ddd_rabbitmq.errors import LinkLostError
 from pragmatic_ddd_rabbitmq.handling import Handling
 from pragmatic_ddd_rabbitmq.lanes import Lanes
-from pragmatic_ddd_rabbitmq.queue_reader import QueueReader
+from pragmatic_ddd_rabbitmq.received_message import ReceivedMessage, received
+
+Connect = Callable[[str, float], BrokerLink]
 
 _logger = logging.getLogger(__name__)
 
-_CHECK: Final = dt.timedelta(seconds=5)
+_FIRST_PAUSE_SECONDS: Final = 0.2
+_LONGEST_PAUSE_SECONDS: Final = 5.0
+_GOODBYE_SECONDS: Final = 2.0
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -33,48 +48,31 @@ class Consumer:
         group: The consumer group, for people.
         queues: Names of its queues.
         connect: Opens a connection for a purpose, until a reading of the monotonic clock.
-        prepare: Makes sure of what the group needs on a new connection, until then.
+        prepare: Makes sure of exchanges, queues and bindings on a new connection, until then.
         handling: Tries messages.
         prefetch: How many messages of each queue may be in this process unacknowledged.
         threads: How many are handled at once.
         connect_timeout: How long connecting may take.
-        patience: How long to wait for handlers before a queue is left to another member.
-        check: How long between two looks at how many others wait.
     """
 
     group: str
     queues: Sequence[str]
-    connect: Callable[[str, float], BrokerLink]
+    connect: Connect
     prepare: Callable[[BrokerLink, float], None]
     handling: Handling
     prefetch: int
     threads: int
     connect_timeout: dt.timedelta
-    patience: dt.timedelta
-    check: dt.timedelta = _CHECK
     _lanes: Lanes = attrs.field(init=False)
-    _readers: dict[str, QueueReader] = attrs.field(init=False)
-    _leaving: threading.Lock = attrs.field(factory=threading.Lock, init=False, repr=False)
-    _has_started: bool = attrs.field(default=False, init=False)
-    _has_ended: bool = attrs.field(default=False, init=False)
+    _link: BrokerLink | None = attrs.field(default=None, init=False)
+    _session: int = attrs.field(default=0, init=False)
+    _has_received: bool = attrs.field(default=False, init=False)
+    _done_with: deque[ReceivedMessage] = attrs.field(factory=deque, init=False, repr=False)
+    _reading: threading.Thread | None = attrs.field(default=None, init=False, repr=False)
+    _end: threading.Event = attrs.field(factory=threading.Event, init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         self._lanes = Lanes(is_alone=self.handling.is_alone)
-        is_shared = len(self.queues) > 1
-        self._readers = {
-            queue: QueueReader(
-                queue=queue,
-                connect=self.connect,
-                prepare=self.prepare,
-                lanes=self._lanes,
-                prefetch=self.prefetch,
-                connect_seconds=self.connect_timeout.total_seconds(),
-                has_too_many=self._has_too_many,
-                check_seconds=self.check.total_seconds() if is_shared else math.inf,
-                patience_seconds=self.patience.total_seconds(),
-            )
-            for queue in self.queues
-        }
 
     def start(self, *, with_broker: bool) -> None:
         """Begin to consume.
@@ -85,18 +83,16 @@ class Consumer:
         Raises:
             LinkLostError: It is not, or refuses something. Nothing has begun.
         """
-        try:
-            for reader in self._readers.values() if with_broker else ():
-                reader.connect_now()
-        except LinkLostError:
-            self.close(within=dt.timedelta())
-            raise
-        self._has_started = True
-        for reader in self._readers.values():
-            reader.start()
+        if with_broker:
+            self._begin_session()
+        self._reading = threading.Thread(
+            target=self._read, name=f"rabbitmq-{self.group}-reader", daemon=True
+        )
+        self._reading.start()
         for number in range(1, self.threads + 1):
-            name = f"rabbitmq-{self.group}-{number}"
-            threading.Thread(target=self._work, name=name, daemon=True).start()
+            threading.Thread(
+                target=self._work, name=f"rabbitmq-{self.group}-{number}", daemon=True
+            ).start()
 
     def close(self, *, within: dt.timedelta) -> None:
         """Take no more messages, let handlers finish, disconnect. A second call does nothing.
@@ -104,19 +100,20 @@ class Consumer:
         Args:
             within: How long to wait for handlers; what they have in hand then will come again.
         """
-        if self._has_ended:
+        if self._end.is_set():
             return
-        self._has_ended = True
         self._lanes.close()
-        if self._has_started and not self._lanes.is_idle(within=within.total_seconds()):
+        if self._reading is not None and not self._lanes.is_idle(within=within.total_seconds()):
             _logger.error(
                 "consumer of %s: a handler is still at work; its message will come again",
                 self.group,
             )
-        for reader in self._readers.values():
-            reader.end()
-        for reader in self._readers.values():
-            reader.join()
+        self._end.set()
+        link, reading = self._link, self._reading
+        if link is not None:
+            link.transport.wake()
+        if reading is not None and reading is not threading.current_thread():
+            reading.join(_GOODBYE_SECONDS + self.connect_timeout.total_seconds())
 
     def _work(self) -> None:
         while (message := self._lanes.take()) is not None:
@@ -124,14 +121,93 @@ class Consumer:
             if until is not None:
                 self._lanes.hold(message, until)
                 continue
-            self._readers[message.queue].done_with(message)
+            self._done_with.append(message)
             self._lanes.settled(message)
+            link = self._link
+            if link is not None:
+                link.transport.wake()
 
-    def _has_too_many(self, reader: QueueReader, members: int) -> bool:
-        """Say whether this process is to leave a queue: one at a time."""
-        with self._leaving:
-            active = sum(each.is_active for each in self._readers.values())
-            if active <= math.ceil(len(self._readers) / max(1, members)):
-                return False
-            reader.is_leaving = True  # the next one who asks counts without it
-            return True
+    def _read(self) -> None:
+        """Consume, connection after connection, until the end."""
+        pause = _FIRST_PAUSE_SECONDS
+        while not self._end.is_set():
+            try:
+                if self._link is None:
+                    self._begin_session()
+                pause = _FIRST_PAUSE_SECONDS
+                self._consume()
+            except LinkLostError as lost:
+                _logger.warning("consumer of %s: %s; it connects again", self.group, lost)
+            except Exception:
+                _logger.exception("consumer of %s failed; it connects again", self.group)
+            self._end_session()
+            self._end.wait(pause * random.uniform(0.5, 1.0))  # noqa: S311  # no secret
+            pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+
+    def _begin_session(self) -> None:
+        """Connect and ask for messages.
+
+        Raises:
+            LinkLostError: It cannot.
+        """
+        deadline = time.monotonic() + self.connect_timeout.total_seconds()
+        link = self.connect(f"consumer of {self.group}", deadline)
+        try:
+            self.prepare(link, deadline)
+            self._session += 1
+            self._has_received = False
+            with link.asking(deadline) as channel:
+                channel.basic_qos(0, self.prefetch, a_global=False)
+                for queue in self.queues:
+                    channel.basic_consume(
+                        queue,
+                        callback=functools.partial(self._receive, queue, self._session),
+                        on_cancel=functools.partial(_cancelled, queue),
+                    )
+        except BaseException:
+            link.fail(LinkLostError("consuming did not begin"))
+            raise
+        self._link = link
+        _logger.info("%s is connected", link.name)
+
+    def _consume(self) -> None:
+        """Take messages and acknowledge, until the end.
+
+        Raises:
+            LinkLostError: The connection is lost.
+        """
+        link = self._link
+        while link is not None:
+            has_ended = self._end.is_set()
+            self._acknowledge(link)
+            link.turn()
+            link.check()
+            if has_ended:
+                return
+            if not self._done_with:
+                link.transport.wait(link.beat_seconds)
+
+    def _receive(self, queue: str, session: int, message: Any) -> None:  # noqa: ANN401
+        is_first, self._has_received = not self._has_received, True
+        self._lanes.put(received(message, queue=queue, session=session, is_first=is_first))
+
+    def _acknowledge(self, link: BrokerLink) -> None:
+        while self._done_with and link.failure is None:
+            message = self._done_with.popleft()
+            if message.session != self._session:
+                _logger.info(
+                    "%s was done with when its connection was lost: it comes again", message
+                )
+                continue
+            with link.asking(0.0) as channel:
+                channel.basic_ack(message.delivery_tag)
+
+    def _end_session(self) -> None:
+        link, self._link = self._link, None
+        if link is not None:
+            link.close(time.monotonic() + _GOODBYE_SECONDS)
+        self._lanes.drop()
+
+
+def _cancelled(queue: str, _: str) -> None:
+    raise LinkLostError(f"RabbitMQ delivers queue {queue!r} no more: deleted, or its node is away")

@@ -64,7 +64,6 @@ class GroupConsumer:
             prefetch=config.prefetch,
             threads=config.consumer_threads,
             connect_timeout=config.connect_timeout,
-            patience=config.shutdown_timeout,
         )
 
     def start(self) -> None:

@@ -12,9 +12,9 @@ from pragmatic_ddd_rabbitmq.received_message import ReceivedMessage
 _AT_ONCE = 0.05
 
 
-def a_received(of: str, tag: int, *, returns: int = 0, queue: str = "q") -> ReceivedMessage:
+def a_received(of: str, tag: int, *, returns: int = 0) -> ReceivedMessage:
     return ReceivedMessage(
-        queue=queue,
+        queue="q",
         session=1,
         delivery_tag=tag,
         body=b"{}",
@@ -24,10 +24,7 @@ def a_received(of: str, tag: int, *, returns: int = 0, queue: str = "q") -> Rece
 
 
 def some_lanes() -> Lanes:
-    lanes = Lanes(is_alone=lambda message: message.returns > 0)
-    for queue in ("q", "other"):
-        lanes.open(queue)
-    return lanes
+    return Lanes(is_alone=lambda message: message.returns > 0)
 
 
 def taken(lanes: Lanes) -> ReceivedMessage:
@@ -133,9 +130,7 @@ def test_what_is_dropped_is_not_taken_but_for_what_is_in_hand() -> None:
         lanes.put(message)
     assert taken(lanes) is in_hand
 
-    lanes.drop("q")
-    lanes.put(behind)
-    lanes.open("q")
+    lanes.drop()
 
     again = a_received("a", 4)
     lanes.put(again)
@@ -151,8 +146,7 @@ def test_what_failed_after_it_was_dropped_does_not_rest(*, comes_again: bool) ->
     lanes = some_lanes()
     lanes.put(a_received("a", 1))
     in_hand = taken(lanes)
-    lanes.drop("q")
-    lanes.open("q")
+    lanes.drop()
     again = a_received("a", 2)
     if comes_again:
         lanes.put(again)
@@ -169,47 +163,9 @@ def test_what_rested_when_it_was_dropped_is_gone() -> None:
     lanes.put(a_received("a", 1))
     lanes.hold(taken(lanes), time.monotonic())
 
-    lanes.drop("q")
+    lanes.drop()
 
     assert nothing_to_take(lanes)
-
-
-def test_what_is_dropped_of_one_queue_stays_of_the_others() -> None:
-    lanes = some_lanes()
-    other, resting = a_received("a", 2, queue="other"), a_received("b", 3, queue="other")
-    lanes.put(resting)
-    lanes.hold(taken(lanes), time.monotonic() + _AT_ONCE)
-    lanes.put(a_received("a", 1))
-    lanes.put(other)
-
-    lanes.drop("q")
-
-    assert taken(lanes) is other
-    assert taken(lanes) is resting
-
-
-def test_a_pause_is_for_one_queue_until_it_is_over() -> None:
-    lanes = some_lanes()
-    in_hand, behind, resting = a_received("a", 1), a_received("a", 2), a_received("b", 3)
-    for message in (resting, in_hand, behind):
-        lanes.put(message)
-    lanes.hold(taken(lanes), time.monotonic())
-    assert taken(lanes) is in_hand
-
-    lanes.pause("q")
-    late, other = a_received("c", 4), a_received("a", 5, queue="other")
-    for message in (late, other):
-        lanes.put(message)
-    assert taken(lanes) is other
-    assert lanes.in_hand("q") == 1
-    lanes.settled(in_hand)
-    assert lanes.in_hand("q") == 0
-    with ThreadPoolExecutor(1) as thread:
-        waiting = thread.submit(lanes.take)
-        assert not waiting.done()
-        lanes.resume("q")
-        found = [waiting.result(5), taken(lanes), taken(lanes)]
-    assert {id(message) for message in found} == {id(resting), id(behind), id(late)}
 
 
 def test_a_closed_one_gives_out_nothing() -> None:
