@@ -23,6 +23,8 @@ from pragmatic_ddd_kafka.kafka_producer import KafkaProducer
 from pragmatic_ddd_kafka.record import OutgoingRecord
 from tests import servers
 
+_PATIENCE_SECONDS = 20
+
 PATIENCE_SECONDS = 40.0
 
 _GLANCE_SECONDS = 0.02
@@ -210,8 +212,17 @@ def headers(message: Message) -> dict[str, str]:
 
 
 def _end(reader: Consumer, place: TopicPartition) -> int:
-    _, end = reader.get_watermark_offsets(place, timeout=10)
-    return end
+    """Return where a partition ends; a new one may have no leader for a moment."""
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while True:
+        try:
+            _, end = reader.get_watermark_offsets(place, timeout=10)
+        except KafkaException:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+        else:
+            return end
 
 
 def _read(reader: Consumer, count: int) -> list[Message]:

@@ -208,7 +208,7 @@ def test_a_broker_without_memory_takes_nothing_and_gets_nothing_twice(
 
 @pytest.mark.xfail(
     strict=False,
-    reason="on some machines a killed broker that is back confirms nothing for minutes: not yet understood",
+    reason="a killed broker that is back sometimes confirms nothing for minutes: not understood",
 )
 def test_consuming_goes_on_after_a_restart_and_handles_every_event(
     own_broker: Service, own_space: Space, publisher: RabbitMqEventManager
