@@ -90,6 +90,9 @@ WHERE o.id = ANY (ARRAY(SELECT tail.id FROM tail))
 # while some long transaction keeps dead rows alive, each probe of a hot aggregate passes over
 # all of them. With very many hindered rows every row is probed instead. The CASE keeps
 # the planner from making joins of this, whose order of rows or estimates might go wrong.
+# The hindered are read in the order of their index. Else the planner might read the table, and
+# hope to have its ten thousand soon: what is sent keeps its token, so that it takes most of what
+# is unsent to have one.
 _STATEMENTS = Statements(
     lock_due="""
 WITH hindered AS MATERIALIZED (
@@ -97,7 +100,7 @@ WITH hindered AS MATERIALIZED (
     WHERE h.status NOT IN ('SENT', 'SKIPPED')
         AND (h.status <> 'PENDING' OR h.failures > 0 OR h.claim_token IS NOT NULL)
         AND h.claim_token IS DISTINCT FROM CAST(:confirmed AS text)
-    LIMIT 10000
+    ORDER BY h.aggregate_type, h.aggregate_id, h.id LIMIT 10000
 )
 SELECT o.id, o.aggregate_type, o.aggregate_id, o.due_at,
     o.status = 'PROCESSING' OR o.claim_token IS NOT NULL AS lapsed, o.attempts > 0 AS tried
