@@ -25,8 +25,8 @@ from pragmatic_ddd_sqlalchemy.claiming import Claiming
 from pragmatic_ddd_sqlalchemy.connection_capacity import refuse_narrow
 from pragmatic_ddd_sqlalchemy.dead_letters import bury
 from pragmatic_ddd_sqlalchemy.dialects import IOutboxDialect, outbox_dialect
+from pragmatic_ddd_sqlalchemy.dialects.dialect import Inserted
 from pragmatic_ddd_sqlalchemy.dialects.sql import Sql
-from pragmatic_ddd_sqlalchemy.dialects.statements import Inserted
 from pragmatic_ddd_sqlalchemy.engine import is_in_memory, refuse_unprepared
 from pragmatic_ddd_sqlalchemy.errors import translation
 from pragmatic_ddd_sqlalchemy.maintenance import Maintenance
