@@ -33,6 +33,8 @@ from pragmatic_ddd_sqlalchemy.transactions import SqlAlchemyTransactionOperation
 from pragmatic_ddd_sqlalchemy.undone import notice_undone
 
 _SMALLEST_WAIT = dt.timedelta(microseconds=1)
+# The first would commit the marks and half a claim at once, the second refuses who comes second.
+_OF_ONE_CONNECTION = (sa.StaticPool, sa.AssertionPool)
 
 
 @attrs.define(eq=False)
@@ -118,8 +120,7 @@ class SqlAlchemyOutboxStore:
 
     @property
     def settles_beside_claims(self) -> bool:
-        # One connection for all would commit the marks and half a claim at once.
-        has_many = not isinstance(self.engine.pool, sa.StaticPool)
+        has_many = not isinstance(self.engine.pool, _OF_ONE_CONNECTION)
         return has_many and self._dialect.settles_beside_claims
 
     def claim_pending(

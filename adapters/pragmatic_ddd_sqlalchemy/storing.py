@@ -13,6 +13,7 @@ import attrs
 import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
+from pragmatic_ddd.errors import OutboxSchemaError
 from pragmatic_ddd.ports.outbox_message import (
     ClaimedMessage,
     OutboxMessage,
@@ -59,12 +60,27 @@ class Storing:
                 inserted = insert(connection, rows, reservation)
             except SQLAlchemyError as error:
                 raise translation(error, connection, self.table) from error
-            return [
-                _stored(message, inserted[message.message_id], reservation, started)
-                for message in messages
-            ]
+            try:
+                return [
+                    _stored(message, inserted[message.message_id], reservation, started)
+                    for message in messages
+                ]
+            except KeyError as error:
+                raise _dropped(self.table, rows, inserted) from error
 
         return store
+
+
+def _dropped(
+    table: sa.Table, rows: Sequence[dict[str, Any]], inserted: Mapping[str, Inserted]
+) -> OutboxSchemaError:
+    """Return the error for rows that the database was given, and does not know of."""
+    dropped = [row["message_id"] for row in rows if row["message_id"] not in inserted]
+    problem = (
+        f"the database has dropped {len(dropped)} of {len(rows)} messages in silence, the first "
+        f"is {dropped[0]!r}: {table.fullname} must have no trigger or rule that does so"
+    )
+    return OutboxSchemaError([problem])
 
 
 def _stored(
