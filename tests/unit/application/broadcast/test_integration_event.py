@@ -6,9 +6,10 @@ from decimal import Decimal
 import attrs
 import pytest
 
+from pragmatic_ddd import DomainEvent
 from pragmatic_ddd.application.broadcast import IntegrationEvent, envelope_of, message_of
 from pragmatic_ddd.application.event_origin import origin_of
-from pragmatic_ddd.application.events import received_event
+from pragmatic_ddd.application.events import attributes_of, received_event
 from pragmatic_ddd.application.outbox import EventEncoding
 from pragmatic_ddd.errors import EventDeserializationError, UnknownEventTypeError
 from pragmatic_ddd.ports import OutboxMessage
@@ -25,7 +26,7 @@ class AnyOrderPaid(IntegrationEvent, name="shop.order-paid", version=2):
     """Has no fields: its handler reads the payload."""
 
 
-def serializer(event_type: type[IntegrationEvent]) -> OrjsonEventSerializer:
+def serializer(event_type: type[DomainEvent]) -> OrjsonEventSerializer:
     """Read the class, and in place of its version 1 what had the total in cents."""
     registry = EventTypeRegistry(event_type)
     registry.register_upcaster(event_type, 1, lambda payload: {"total": f"{payload['cents']}e-2"})
@@ -74,6 +75,21 @@ def test_the_message_counts_more_than_the_body() -> None:
     event = decoded(a_message(body, aggregateversion="3"))
 
     assert (event.aggregate_id, event.event_id, event.aggregate_version) == ("order-1", "m-1", 3)
+
+
+def test_an_event_that_another_service_has_raised_is_read_in_the_same_way() -> None:
+    class OrderPaid(DomainEvent, name="shop.order-paid", version=2):
+        total: Decimal
+
+    raised = OrderPaid(aggregate_id="order-1", total=Decimal("12.50")).placed_at(3, 1)
+    sent = EventEncoding(serializer=serializer(OrderPaid)).encode(
+        raised, aggregate_type="shop.order"
+    )
+
+    read = decoded(received_event(attributes_of(sent), sent.payload, where="here").message)
+
+    names = list(raised.__dict__)
+    assert [getattr(read, name) for name in names] == [getattr(raised, name) for name in names]
 
 
 def test_when_it_happened_the_body_may_say() -> None:
