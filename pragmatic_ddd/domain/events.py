@@ -23,7 +23,13 @@ def _now() -> dt.datetime:
     return dt.datetime.now(dt.UTC)
 
 
-def _text_id(event: object, attribute: "attrs.Attribute[str]", value: object) -> None:
+def is_text_id(event: object, attribute: "attrs.Attribute[str]", value: object) -> None:
+    """Validate a field that holds an id.
+
+    Raises:
+        TypeError: It is no text.
+        ValueError: It is empty or too long, or has what some databases take for something else.
+    """
     where = f"{type(event).__name__}.{attribute.name}"
     if not isinstance(value, str):
         raise TypeError(
@@ -76,8 +82,8 @@ class DomainEvent(FrozenModel):
     event_version: ClassVar[int] = 1
     event_aliases: ClassVar[tuple[str, ...]] = ()
 
-    aggregate_id: str = attrs.field(validator=_text_id)
-    event_id: str = attrs.field(factory=uuid7_text, validator=_text_id)
+    aggregate_id: str = attrs.field(validator=is_text_id)
+    event_id: str = attrs.field(factory=uuid7_text, validator=is_text_id)
     occurred_at: dt.datetime = attrs.field(factory=_now, validator=_aware)
     operation_code: str | None = None
     aggregate_version: int = 0

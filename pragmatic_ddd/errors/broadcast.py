@@ -25,7 +25,10 @@ class BroadcastError(InfrastructureError):
 
 
 class BroadcastEnvelopeError(BroadcastError):
-    """The message cannot be written; nothing was sent, and retrying cannot help."""
+    """The message cannot be written, or will never be taken; it was not sent.
+
+    Retrying cannot help.
+    """
 
 
 class BroadcastSendError(BroadcastError):

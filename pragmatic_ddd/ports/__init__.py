@@ -20,6 +20,7 @@ from pragmatic_ddd.ports.events import (
     IPipelinedEventPublisher,
     IStoredEventPublisher,
     ISubscriberRegistry,
+    ITopicPublisher,
     Receipt,
     Subscriber,
 )
@@ -121,6 +122,7 @@ __all__ = [
     "IScrollQuery",
     "IStoredEventPublisher",
     "ISubscriberRegistry",
+    "ITopicPublisher",
     "ITopicResolver",
     "ITransactionOperations",
     "IUnitOfWork",

@@ -49,6 +49,11 @@ def _copied_texts(headers: Mapping[str, str]) -> Mapping[str, str]:
     return dict(headers)
 
 
+def _from_zero(_: object, attribute: "attrs.Attribute[int]", value: object) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ValueError(f"{attribute.name} is {value!r}: a whole number, from 0")
+
+
 def _from_one(_: object, attribute: "attrs.Attribute[Any]", value: object) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise ValueError(f"{attribute.name} is {value!r}: a whole number, from 1")
@@ -66,6 +71,7 @@ class AggregateMessageEnvelope:
         aggregate_id: Identity of the aggregate, as text; messages of one keep their order.
         aggregate_version: Version of the aggregate that it tells of: one who has seen a later one
             may drop it. ``None`` where the aggregate has none.
+        event_index: Place among the events of that version, from 0.
         occurred_at: When it happened, with a time zone.
         payload: UTF-8 JSON in the words of the contract; exactly these bytes are sent.
         headers: Names and values in text: the operation, correlation, trace context. Copied.
@@ -79,6 +85,7 @@ class AggregateMessageEnvelope:
     aggregate_version: int | None = attrs.field(
         default=None, validator=validators.optional(_from_one)
     )
+    event_index: int = attrs.field(default=0, validator=_from_zero)
     occurred_at: dt.datetime = attrs.field(validator=_aware)
     payload: bytes = attrs.field(validator=_json, repr=False)
     headers: Mapping[str, str] = attrs.field(factory=dict, converter=_copied_texts)
@@ -102,6 +109,7 @@ class IBroadcastMessenger(Protocol):
             envelope: The message.
 
         Raises:
+            ValueError: The topic is blank, or one that the broker cannot have; nothing was sent.
             BroadcastSendError: No confirmation; it may or may not have been delivered.
             BroadcastEnvelopeError: It cannot be sent, ever; it was not.
         """

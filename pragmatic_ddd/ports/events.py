@@ -128,6 +128,29 @@ class IPipelinedEventPublisher(IStoredEventPublisher, Protocol):
         """
 
 
+class ITopicPublisher(Protocol):
+    """Publishes messages to topics that its caller names; every event manager over a broker does.
+
+    Safe to call from any thread.
+    """
+
+    @abstractmethod
+    def publish_to(self, topic: str, message: OutboxMessage) -> Receipt:
+        """Publish a message as it is; return when the broker has confirmed it.
+
+        One try: repeating is the caller's decision. Two calls for the same aggregate must not
+        overlap.
+
+        Args:
+            topic: Where it goes; no ``ITopicResolver`` is asked.
+            message: Its bytes and headers. Its id, type and aggregate id are not empty.
+
+        Raises:
+            ValueError: The broker can have no such topic; nothing was sent.
+            EventPublishError: As ``IStoredEventPublisher.publish_stored``.
+        """
+
+
 class IEventPublisher(Protocol):
     """Publishes events directly, without an outbox: what is not confirmed may be lost."""
 

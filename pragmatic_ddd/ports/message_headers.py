@@ -13,3 +13,5 @@ TRACEPARENT: Final = "traceparent"  # W3C trace context
 TRACESTATE: Final = "tracestate"  # W3C trace context
 PREVIOUS_PLACE: Final = "previousplace"  # "version.index" of the aggregate's event before
 AGGREGATE_EPOCH: Final = "aggregateepoch"  # how often the id was deleted and created anew
+OCCURRED_AT: Final = "occurred-at"  # when it happened, as RFC 3339, where the body does not say it
+DATA_SCHEMA: Final = "dataschema"  # URI of the schema that the body has

@@ -1,7 +1,8 @@
 """What every event manager over a broker does alike: publishing, subscribers, and its life.
 
     publish ──encode──┐
-    publish_stored ───┴──▶ topic ──▶ _send ──▶ Receipt       one try; the outbox repeats
+    publish_stored ───┴──▶ topic ──┐
+    publish_to ────────────────────┴──▶ _send ──▶ Receipt    one try; the caller repeats
     start ──▶ topics of the subscribers ──▶ _connect ──▶ consuming
     shutdown ──▶ _disconnect
 
@@ -9,12 +10,13 @@ A subclass knows one broker: how a message is sent, confirmed and received there
 must not differ between brokers, is here once.
 """
 
+import contextlib
 import datetime as dt
 import logging
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import ClassVar, Self, TypeVar
 
@@ -34,6 +36,7 @@ from pragmatic_ddd.errors import (
     BrokerUnavailableError,
     ConfigurationError,
     EventPublishError,
+    EventSerializationError,
     InfrastructureError,
 )
 from pragmatic_ddd.ports.durability import Durability
@@ -172,13 +175,8 @@ class BrokerEventManager(ABC):
         addressee = EVERYBODY
         if subscriber is not None:
             addressee = Addressee(subscriber=subscriber, only_this=only_this)
-        try:
-            receipt = self._publish(message, addressee)
-        except EventPublishError:
-            self.metrics.publish_failed(event.event_type, PublishPath.DIRECT, counted=False)
-            raise
-        self.metrics.published(event.event_type, PublishPath.DIRECT)
-        return receipt
+        with self._counting(message):
+            return self._publish(message, self._topic_of(message, addressee), addressee)
 
     def publish_all(self, events: Sequence[DomainEvent]) -> list[Receipt]:
         """Publish events in order; see ``IEventPublisher``."""
@@ -186,7 +184,13 @@ class BrokerEventManager(ABC):
 
     def publish_stored(self, message: OutboxMessage) -> Receipt:
         """Publish what was stored; see ``IStoredEventPublisher``."""
-        return self._publish(message, EVERYBODY)
+        return self._publish(message, self._topic_of(message), EVERYBODY)
+
+    def publish_to(self, topic: str, message: OutboxMessage) -> Receipt:
+        """Publish a message to a topic; see ``ITopicPublisher``."""
+        checked = self._checked_topic(topic)
+        with self._counting(message):
+            return self._publish(message, checked, EVERYBODY)
 
     def register_subscriber(
         self,
@@ -292,6 +296,10 @@ class BrokerEventManager(ABC):
         self._lock = threading.RLock()
 
     def _encoded(self, event: DomainEvent) -> OutboxMessage:
+        if not event.aggregate_id:  # one of another system's that no message has brought
+            raise EventSerializationError(
+                event.event_type, "aggregate_id", "it is empty: say what the event is about"
+            )
         code = event.operation_code
         return OutboxMessage(
             message_id=event.event_id,
@@ -305,8 +313,17 @@ class BrokerEventManager(ABC):
             headers={} if code is None else {OPERATION_CODE: code},
         )
 
-    def _publish(self, message: OutboxMessage, addressee: Addressee) -> Receipt:
-        topic = self._topic_of(message, addressee)
+    @contextlib.contextmanager
+    def _counting(self, message: OutboxMessage) -> Iterator[None]:
+        """Count what is published without an outbox."""
+        try:
+            yield
+        except EventPublishError:
+            self.metrics.publish_failed(message.event_type, PublishPath.DIRECT, counted=False)
+            raise
+        self.metrics.published(message.event_type, PublishPath.DIRECT)
+
+    def _publish(self, message: OutboxMessage, topic: str, addressee: Addressee) -> Receipt:
         if self._is_of_another_process():
             raise BrokerUnavailableError(message.message_id, topic, _FORKED)
         return self._send(message, topic, addressee)

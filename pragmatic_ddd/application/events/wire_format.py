@@ -29,6 +29,7 @@ TYPE: Final = "type"
 SUBJECT: Final = "subject"
 TIME: Final = "time"
 DATACONTENTTYPE: Final = "datacontenttype"
+DATASCHEMA: Final = "dataschema"
 
 # Extensions. The first two are the documented one for distributed tracing.
 TRACEPARENT: Final = "traceparent"
@@ -55,6 +56,7 @@ ATTRIBUTES: Final = (
     SUBJECT,
     TIME,
     DATACONTENTTYPE,
+    DATASCHEMA,
     TRACEPARENT,
     TRACESTATE,
     AGGREGATETYPE,
@@ -91,6 +93,8 @@ _ATTRIBUTE_OF_HEADER: Final = {
     message_headers.TRACESTATE: TRACESTATE,
     message_headers.PREVIOUS_PLACE: PREVIOUSPLACE,
     message_headers.AGGREGATE_EPOCH: AGGREGATEEPOCH,
+    message_headers.OCCURRED_AT: TIME,
+    message_headers.DATA_SCHEMA: DATASCHEMA,
 }
 
 _OCCURRED_AT_KEY: Final = b'"occurred_at"'
@@ -237,7 +241,7 @@ def _message(attributes: Mapping[str, str], body: bytes) -> OutboxMessage:
         event_type=_needed(attributes, TYPE),
         event_version=_whole_number(attributes, EVENTVERSION, at_least=1) or 1,
         payload=body,
-        headers=_headers(attributes),
+        headers=_headers(attributes, body),
     )
 
 
@@ -272,11 +276,11 @@ def _whole_number(attributes: Mapping[str, str], name: str, *, at_least: int) ->
     )
 
 
-def _headers(attributes: Mapping[str, str]) -> dict[str, str]:
+def _headers(attributes: Mapping[str, str], body: bytes) -> dict[str, str]:
     headers = _other_headers(attributes.get(HEADERS))
     for name, attribute in _ATTRIBUTE_OF_HEADER.items():
         value = attributes.get(attribute)
-        if value:
+        if value and not (attribute == TIME and value == _occurred_at(body)):
             headers[name] = value
     return headers
 

@@ -10,6 +10,7 @@ import attrs
 import pytest
 
 from pragmatic_ddd.application.arguments import implements, of_type
+from pragmatic_ddd.application.broadcast import IntegrationEvent
 from pragmatic_ddd.application.configuration import MappingConfigurationSource
 from pragmatic_ddd.application.events import (
     EVERYBODY,
@@ -23,6 +24,7 @@ from pragmatic_ddd.errors import (
     BrokerUnavailableError,
     ConfigurationError,
     EventPublishError,
+    EventSerializationError,
     EventUnconfirmedError,
     InfrastructureError,
     SubscriptionError,
@@ -169,6 +171,48 @@ def test_a_stored_message_is_sent_as_it_is_to_its_topic() -> None:
         assert manager.publish_stored(a_stored_event()) == Receipt("1")
 
     assert sent_by(manager) == [("payments", a_stored_event(), EVERYBODY)]
+
+
+def test_a_message_goes_to_the_topic_that_its_caller_names() -> None:
+    with a_manager({"event.topic.shop.order.paid": "payments"}) as manager:
+        assert manager.publish_to("public", a_stored_event()) == Receipt("1")
+
+    assert sent_by(manager) == [("public", a_stored_event(), EVERYBODY)]
+
+
+def test_a_topic_that_the_broker_cannot_have_is_the_callers_mistake() -> None:
+    with a_manager() as manager, pytest.raises(ValueError, match="topic 'public!': without '!'"):
+        manager.publish_to("public!", a_stored_event())
+
+    assert sent_by(manager) == []
+
+
+def test_what_is_published_to_a_topic_is_counted() -> None:
+    manager = a_manager()
+    with pytest.raises(BrokerUnavailableError, match="'public'"):
+        manager.publish_to("public", a_stored_event())
+
+    with manager:
+        manager.publish_to("public", a_stored_event())
+
+    metrics = manager.metrics
+    assert isinstance(metrics, CountingMetrics)
+    assert metrics.count("published", event_type="shop.order.paid", path=PublishPath.DIRECT) == 1
+    assert metrics.count("publish_failed", path=PublishPath.DIRECT) == 1
+
+
+def test_an_event_that_is_about_nothing_is_not_published() -> None:
+    """Such is one of another system's that no message has brought."""
+
+    class OrderPaidElsewhere(IntegrationEvent, name="elsewhere.order-paid"):
+        pass
+
+    with a_manager() as manager:
+        with pytest.raises(EventSerializationError, match=r"aggregate_id.*it is empty"):
+            manager.publish(OrderPaidElsewhere())
+        manager.publish(OrderPaidElsewhere(aggregate_id="order-1"))
+
+    assert len(sent_by(manager)) == 1
 
 
 def test_an_event_is_encoded_as_the_outbox_would() -> None:

@@ -32,6 +32,8 @@ NAMED_HEADERS = {
     message_headers.TRACESTATE: "tracestate",
     message_headers.PREVIOUS_PLACE: "previousplace",
     message_headers.AGGREGATE_EPOCH: "aggregateepoch",
+    message_headers.OCCURRED_AT: "time",
+    message_headers.DATA_SCHEMA: "dataschema",
 }
 
 some_text = st.text(min_size=1, max_size=40)
@@ -109,7 +111,7 @@ def test_the_attributes_of_an_event() -> None:
     message = a_stored_event(
         payload=b'{"aggregate_id":"order-1","occurred_at":"2026-01-02T03:04:05.000006+01:00"}',
         headers={**dict.fromkeys(NAMED_HEADERS, "x"), "tenant": "Größe"},
-    )
+    )  # a header counts more than the body
 
     assert attributes_of(message, source="https://shop.example") == {
         "specversion": "1.0",
@@ -117,7 +119,6 @@ def test_the_attributes_of_an_event() -> None:
         "source": "https://shop.example",
         "type": "shop.order.paid",
         "subject": "order-1",
-        "time": "2026-01-02T03:04:05.000006+01:00",
         "datacontenttype": "application/json",
         "aggregatetype": "shop.order",
         "aggregateversion": "3",
@@ -204,6 +205,26 @@ def test_the_time_is_taken_from_the_event_itself_or_left_out(
     payload: str, time: str | None
 ) -> None:
     assert attributes_of(a_stored_event(payload=payload.encode())).get("time") == time
+
+
+_TIME = "2026-01-02T03:04:05Z"
+
+
+@pytest.mark.parametrize(
+    ("body", "headers"),
+    [
+        ('{"occurred_at":"2026-01-02T03:04:05Z"}', {}),
+        ('{"occurred_at":"1999-01-01T00:00:00Z"}', {"occurred-at": _TIME}),
+        ('{"order":"order-1"}', {"occurred-at": _TIME}),
+    ],
+)
+def test_a_time_that_the_body_does_not_say_is_a_header(body: str, headers: dict[str, str]) -> None:
+    attributes = {**attributes_of(a_stored_event()), "time": _TIME}
+
+    message = received_event(attributes, body.encode(), where=WHERE).message
+
+    assert message.headers == headers
+    assert attributes_of(message)["time"] == _TIME
 
 
 @pytest.mark.parametrize("name", ["specversion", "id", "type", "subject"])

@@ -34,7 +34,8 @@ class BroadcastSubscriber(Generic[EventT]):
         aggregate_type: Stable name of the aggregate that the event is of.
         payload: The message's content: texts, whole numbers, booleans, ``None``, lists and
             mappings. Write an amount or a time as text, in the form that was agreed upon.
-        headers: Further headers; the event's operation code is there anyway.
+        headers: Further headers; the event's operation code is there anyway. Names that
+            everybody means alike are in ``message_headers``: ``DATA_SCHEMA``, correlation, trace.
     """
 
     messenger: IBroadcastMessenger = attrs.field(validator=implements(IBroadcastMessenger))
@@ -69,6 +70,7 @@ class BroadcastSubscriber(Generic[EventT]):
             aggregate_type=self.aggregate_type,
             aggregate_id=event.aggregate_id,
             aggregate_version=event.aggregate_version or None,
+            event_index=event.event_index,
             occurred_at=event.occurred_at,
             payload=self._json(event),
             headers=self._headers(event),

@@ -77,7 +77,15 @@ def test_an_event_without_version_and_operation_makes_a_message_without_them() -
     envelope = subscriber().envelope(OrderPaid(aggregate_id="order-1", total=Decimal(1)))
 
     assert envelope.aggregate_version is None
+    assert envelope.event_index == 0
     assert envelope.headers == {}
+
+
+def test_messages_of_one_change_have_places_of_their_own() -> None:
+    """Else a receiver that remembers places takes the second one for a repetition."""
+    places = [subscriber().envelope(paid().placed_at(3, index)).event_index for index in (0, 1)]
+
+    assert places == [0, 1]
 
 
 def test_the_same_event_makes_the_same_message() -> None:
@@ -240,6 +248,8 @@ def test_a_subscriber_is_checked_when_it_is_made(field: str, wrong: object) -> N
         ("aggregate_type", None),
         ("aggregate_id", 5),
         ("aggregate_version", 0),
+        ("event_index", -1),
+        ("event_index", None),
         ("occurred_at", _NOON.replace(tzinfo=None)),
         ("occurred_at", "2026-01-31"),
         ("payload", "{}"),
