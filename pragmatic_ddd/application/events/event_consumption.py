@@ -161,6 +161,8 @@ class EventConsumption:
         event = self.serializer.deserialize(
             message.payload, event_type=message.event_type, event_version=message.event_version
         )
+        if event.event_id != message.message_id:
+            event = _named(event, message.message_id)
         return with_origin(event, message)
 
     def _dispatch(
@@ -209,3 +211,16 @@ class EventConsumption:
         addressee = Addressee(subscriber=subscriber.code, consumer_group=self.group)
         self.delay(attrs.evolve(received, addressee=addressee), subscriber)
         done.add(subscriber.code)
+
+
+def _named(event: DomainEvent, event_id: str) -> DomainEvent:
+    """Return an event with the id of its message: a body without one has another in each try."""
+    field = attrs.fields_dict(type(event))["event_id"]
+    try:
+        if field.validator is not None:
+            field.validator(event, field, event_id)
+    except ValueError as error:
+        raise EventDeserializationError(event.event_type, "event_id", str(error)) from error
+    named = object.__new__(type(event))
+    named.__dict__.update(event.__dict__, event_id=event_id)
+    return named
