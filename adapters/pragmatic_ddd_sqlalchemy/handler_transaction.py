@@ -39,32 +39,25 @@ _JOINS_NONE = (
 
 @attrs.define(eq=False)
 class _CommitGuard:
-    """Refuses the commits of a session and of its connection until it is opened."""
+    """Refuses the commits of a connection, by its session or not, until it is opened."""
 
     is_open: bool = False
-    has_refused: bool = False
 
-    def check_session(self, session: Session) -> None:
-        """Refuse a commit, but not that of a savepoint.
-
-        Raises:
-            UnitOfWorkError: It is not open.
-        """
-        if not session.in_nested_transaction():
-            self.check_connection()
-
-    def check_connection(self, _: object = None) -> None:
+    def check(self, connection: sa.Connection) -> None:
         """Refuse a commit.
 
         Raises:
-            UnitOfWorkError: It is not open.
+            UnitOfWorkError: It is not open; the transaction is rolled back.
         """
-        if not self.is_open:
-            self.has_refused = True
-            raise UnitOfWorkError(
-                "the inbox commits what a handler has written, together with its mark: the handler "
-                "must not"
-            )
+        if self.is_open:
+            return
+        # SQLAlchemy takes a commit that fails for one that has ended the transaction.
+        with contextlib.suppress(Exception):  # of a connection that is lost
+            connection.dialect.do_rollback(connection.connection)
+        raise UnitOfWorkError(
+            "the inbox commits what a handler has written, together with its mark: the handler "
+            "must not"
+        )
 
 
 @attrs.frozen(eq=False)
@@ -140,6 +133,11 @@ class HandlerTransactions(Generic[WorkT]):
             return answer
 
     def _connection(self, session: Session) -> sa.Connection:
+        if session.twophase:
+            raise UnitOfWorkError(
+                "an inbox takes no part in two-phase commits: what is prepared is neither handled "
+                "nor free to be handled by another one"
+            )
         try:
             bind = session.get_bind(clause=self._anything)
         except UnboundExecutionError as error:
@@ -183,10 +181,10 @@ class HandlerTransactions(Generic[WorkT]):
         with _commits_guarded(session, connection) as guard:
             handler(work)
             still = session.get_transaction(), connection.get_transaction()
-            if connection.closed or still != begun or guard.has_refused:
+            if connection.closed or still != begun:
                 raise UnitOfWorkError(
-                    "the handler has ended the transaction in which the event is marked, or tried "
-                    "to: leave that to the inbox"
+                    "the handler has ended the transaction in which the event is marked: leave "
+                    "that to the inbox"
                 )
             with translated(connection):
                 refuse_undone(connection)
@@ -209,16 +207,14 @@ class _LostRaceError(Exception):
 
 @contextlib.contextmanager
 def _commits_guarded(session: Session, connection: sa.Connection) -> Iterator[_CommitGuard]:
-    """Guard them until the end: the session may be one that is used again."""
+    """Guard them until the end: both may be used again."""
     guard = _CommitGuard()
-    sa.event.listen(session, "before_commit", guard.check_session)
-    sa.event.listen(connection, "commit", guard.check_connection)
+    sa.event.listen(connection, "commit", guard.check)
     try:
         with writes_elsewhere_refused(session, connection):
             yield guard
     finally:
-        sa.event.remove(session, "before_commit", guard.check_session)
-        sa.event.remove(connection, "commit", guard.check_connection)
+        sa.event.remove(connection, "commit", guard.check)
 
 
 def _session_of(work: object) -> Session:

@@ -147,6 +147,31 @@ def test_a_handler_that_hides_a_refused_commit_has_failed(
     assert _nothing_happened(database)
 
 
+def test_what_was_refused_is_not_left_to_the_next_user_of_the_connection(
+    server: InboxDatabase,
+) -> None:
+    engine = sa.create_engine(server.engine.url, pool_size=1, pool_reset_on_return=None)
+
+    def commit(session: Session) -> None:
+        server.write(session, "half")
+        session.commit()
+
+    with pytest.raises(UnitOfWorkError, match="the handler must not"):
+        server.message_inbox(sessionmaker(engine)).handle(an_arrival(), commit)
+    with engine.begin() as connection:
+        connection.execute(sa.text("SELECT 1"))
+
+    assert _nothing_happened(server)
+    engine.dispose()
+
+
+def test_a_two_phase_session_is_refused(sqlite: InboxDatabase) -> None:
+    sessions = sessionmaker(sqlite.engine, twophase=True)
+
+    with pytest.raises(UnitOfWorkError, match="two-phase"):
+        sqlite.message_inbox(sessions).handle(an_arrival(), _fail)
+
+
 def test_a_session_that_is_used_again_forgets_a_handler_that_has_failed(
     database: InboxDatabase,
 ) -> None:
@@ -162,6 +187,26 @@ def test_a_session_that_is_used_again_forgets_a_handler_that_has_failed(
     assert inbox.handle(an_arrival(), lambda it: database.write(it, "whole")) is Handling.HANDLED
     with sessions.begin():
         database.write(sessions(), "without an inbox")
+
+    assert database.committed_effects() == ["whole", "without an inbox"]
+
+
+def test_a_connection_that_is_used_again_is_free_of_a_handler_that_has_failed(
+    database: InboxDatabase,
+) -> None:
+    def fail(session: Session) -> None:
+        database.write(session, "half")
+        raise RuntimeError
+
+    with database.engine.connect() as connection:
+        inbox = database.message_inbox(sessionmaker(connection))
+        with pytest.raises(RuntimeError):
+            inbox.handle(an_arrival(), fail)
+        assert inbox.handle(an_arrival(), lambda it: database.write(it, "whole")) is (
+            Handling.HANDLED
+        )
+        connection.execute(sa.insert(database.effects).values(effect="without an inbox"))
+        connection.commit()
 
     assert database.committed_effects() == ["whole", "without an inbox"]
 
