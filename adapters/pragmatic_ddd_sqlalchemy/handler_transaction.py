@@ -180,8 +180,9 @@ class HandlerTransactions(Generic[WorkT]):
         begun = session.get_transaction(), connection.get_transaction()
         with _commits_guarded(session, connection) as guard:
             handler(work)
-            still = session.get_transaction(), connection.get_transaction()
-            if connection.closed or still != begun:
+            root = connection.get_transaction()
+            is_active = root is not None and root.is_active
+            if not is_active or (session.get_transaction(), root) != begun:
                 raise UnitOfWorkError(
                     "the handler has ended the transaction in which the event is marked: leave "
                     "that to the inbox"

@@ -23,11 +23,11 @@ _WRITES = re.compile(r"\s*(?:INSERT|UPDATE|DELETE|MERGE|REPLACE)\b", re.IGNORECA
 
 @contextlib.contextmanager
 def writes_elsewhere_refused(session: Session, connection: sa.Connection) -> Iterator[None]:
-    """Have a session's writes raise an UnitOfWorkError where they go to another connection."""
+    """Have a session's writes raise an UnitOfWorkError where they go to another engine."""
     others: list[sa.Connection] = []
 
     def notice(_: object, __: object, begun: sa.Connection) -> None:
-        if begun is not connection and begun not in others:
+        if begun.engine is not connection.engine and begun not in others:
             others.append(begun)
             sa.event.listen(begun, "before_cursor_execute", _refuse_write)
 
