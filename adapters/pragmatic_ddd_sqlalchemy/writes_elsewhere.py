@@ -12,13 +12,16 @@ import re
 from collections.abc import Iterator
 
 import sqlalchemy as sa
-from sqlalchemy.engine.interfaces import ExecutionContext
 from sqlalchemy.orm import Session
 
 from pragmatic_ddd.errors import UnitOfWorkError
 
-# Of text, which nobody has compiled; what else writes in SQL is its author's to know.
-_WRITES = re.compile(r"\s*(?:INSERT|UPDATE|DELETE|MERGE|REPLACE)\b", re.IGNORECASE)
+# As SQLAlchemy compiles it, or as somebody has written it by hand.
+_WRITES = re.compile(
+    r"\s*(?:INSERT|UPDATE|DELETE|MERGE|REPLACE)\b"
+    r"|\s*WITH\b.*\b(?:INSERT\s+INTO|DELETE\s+FROM|MERGE\s+INTO|UPDATE\s.*\bSET)\b",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 @contextlib.contextmanager
@@ -45,11 +48,10 @@ def _refuse_write(
     _cursor: object,
     statement: str,
     _parameters: object,
-    context: ExecutionContext | None,
+    _context: object,
     _executemany: object,
 ) -> None:
-    compiled = context is not None and (context.isinsert or context.isupdate or context.isdelete)
-    if compiled or _WRITES.match(statement):
+    if _WRITES.match(statement):
         raise UnitOfWorkError(
             f"the handler writes to {connection.engine.url!r} as well, which is not committed "
             "together with the mark of its event: have it write where the inbox is"

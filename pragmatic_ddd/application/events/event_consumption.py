@@ -215,7 +215,7 @@ class EventConsumption:
 
 def _named(event: DomainEvent, event_id: str) -> DomainEvent:
     """Return an event with the id of its message: a body without one has another in each try."""
-    field = attrs.fields_dict(type(event))["event_id"]
+    field = attrs.fields(type(event)).event_id  # type: ignore[misc]  # an attrs class by its base
     try:
         if field.validator is not None:
             field.validator(event, field, event_id)

@@ -262,15 +262,22 @@ def test_a_write_to_another_database_is_refused(
     assert _nothing_happened(elsewhere)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "  insert INTO {} (effect) VALUES ('there')",
+        "WITH one AS (SELECT 'there' AS effect) INSERT INTO {} (effect) SELECT effect FROM one",
+        "WITH one AS (SELECT 1) UPDATE {} SET effect = 'there'",
+    ],
+)
 def test_what_is_written_elsewhere_in_plain_sql_is_refused(
-    sqlite: InboxDatabase, elsewhere: InboxDatabase
+    sqlite: InboxDatabase, elsewhere: InboxDatabase, text: str
 ) -> None:
-    sessions = sessionmaker(sqlite.engine)
-    statement = sa.text(f"  insert INTO {elsewhere.effects.name} (effect) VALUES ('there')")
+    statement = sa.text(text.format(elsewhere.effects.name))
     there = {"bind": elsewhere.engine}
 
     with pytest.raises(UnitOfWorkError, match="writes to"):
-        sqlite.message_inbox(sessions).handle(
+        sqlite.message_inbox().handle(
             an_arrival(), lambda session: session.execute(statement, bind_arguments=there)
         )
 

@@ -163,8 +163,8 @@ def test_the_end_of_an_aggregate_is_fetched_for_the_new_one_with_its_id(handler:
     for event in old[:3]:
         subscriber(event)
     new = [
-        brought(attrs.evolve(paid(1), event_id="new-1"), previous="5.0", epoch="1"),
-        brought(attrs.evolve(paid(2), event_id="new-2"), previous="1.0", epoch="1"),
+        brought(paid(1, event_id="new-1"), previous="5.0", epoch="1"),
+        brought(paid(2, event_id="new-2"), previous="1.0", epoch="1"),
     ]
 
     for event in new:
@@ -176,8 +176,8 @@ def test_the_end_of_an_aggregate_is_fetched_for_the_new_one_with_its_id(handler:
 def test_what_is_fetched_over_two_epochs_is_handled_in_order(handler: Handler) -> None:
     old = history(2)
     new = [
-        brought(attrs.evolve(paid(1), event_id="new-1"), previous="2.0", epoch="1"),
-        brought(attrs.evolve(paid(2), event_id="new-2"), previous="1.0", epoch="1"),
+        brought(paid(1, event_id="new-1"), previous="2.0", epoch="1"),
+        brought(paid(2, event_id="new-2"), previous="1.0", epoch="1"),
     ]
     subscriber = _watermark_subscriber(handler, Fetch(lambda _: [new[0], old[1], old[0]]))
 
