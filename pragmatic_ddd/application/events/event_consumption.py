@@ -215,12 +215,10 @@ class EventConsumption:
 
 def _named(event: DomainEvent, event_id: str) -> DomainEvent:
     """Return an event with the id of its message: a body without one has another in each try."""
-    field = attrs.fields(type(event)).event_id  # type: ignore[misc]  # an attrs class by its base
-    try:
-        if field.validator is not None:
-            field.validator(event, field, event_id)
-    except ValueError as error:
-        raise EventDeserializationError(event.event_type, "event_id", str(error)) from error
     named = object.__new__(type(event))
     named.__dict__.update(event.__dict__, event_id=event_id)
+    try:
+        attrs.validate(named)  # type: ignore[arg-type]  # its base made it an attrs class
+    except ValueError as error:
+        raise EventDeserializationError(event.event_type, "event_id", str(error)) from error
     return named
