@@ -8,6 +8,7 @@ from itertools import takewhile
 
 import attrs
 
+from pragmatic_ddd.ports import Backlog, OutboxStatus
 from pragmatic_ddd_local.outbox_row import OutboxRow
 
 
@@ -70,6 +71,17 @@ class OutboxRows:
         """Return the rows that are due, oldest due first."""
         due = [row for row in self.unsent() if row.is_open and row.due_at <= now]
         return sorted(due, key=lambda row: (row.due_at, row.id))
+
+    def backlog(self, now: dt.datetime) -> Backlog:
+        """Return what is not yet sent, in numbers."""
+        rows = list(self.unsent())
+        oldest = min((row.created_at for row in rows if row.is_open), default=now)
+        return Backlog(
+            pending=sum(row.status is OutboxStatus.PENDING for row in rows),
+            processing=sum(row.status is OutboxStatus.PROCESSING for row in rows),
+            failed=sum(row.status is OutboxStatus.FAILED for row in rows),
+            oldest_unsent_age=max(now - oldest, dt.timedelta()),
+        )
 
     def takeable(
         self, wanted: Iterable[OutboxRow], limit: int, confirmed_token: str | None = None

@@ -30,9 +30,10 @@ from pragmatic_ddd.ports import (
     Reservation,
     StoredMessage,
 )
+from pragmatic_ddd_local.outbox_dead_letters import dead_letters, replay, skip
 from pragmatic_ddd_local.outbox_row import OutboxRow, storable
 from pragmatic_ddd_local.outbox_rows import OutboxRows, StagedRows
-from pragmatic_ddd_local.outbox_tidying import LONGEST_PARKING, bring_back, park, wake
+from pragmatic_ddd_local.outbox_tidying import LONGEST_PARKING, bring_back, park
 from pragmatic_ddd_local.transactions import InMemoryTransactionOperations
 
 _LONGEST_RECEIPT = 500
@@ -122,26 +123,13 @@ class InMemoryOutboxStore:
 
     def backlog(self) -> Backlog:
         with self.transactions.lock:
-            rows = list(self._rows.unsent())
-            oldest = min((row.created_at for row in rows if row.is_open), default=None)
-            age = dt.timedelta() if oldest is None else self.clock.now() - oldest
-            return Backlog(
-                pending=sum(row.status is OutboxStatus.PENDING for row in rows),
-                processing=sum(row.status is OutboxStatus.PROCESSING for row in rows),
-                failed=sum(row.status is OutboxStatus.FAILED for row in rows),
-                oldest_unsent_age=max(age, dt.timedelta()),
-            )
+            return self._rows.backlog(self.clock.now())
 
     def list_failed(self, *, limit: int = 100, after_id: int = 0) -> list[OutboxEntry]:
         check_count("limit", limit)
         check_type("after_id", after_id, int)
         with self.transactions.lock:
-            failed = [
-                row
-                for row in self._rows.unsent()
-                if row.status is OutboxStatus.FAILED and row.id > after_id
-            ]
-            return [row.entry() for row in sorted(failed, key=lambda row: row.id)[:limit]]
+            return [row.entry() for row in dead_letters(self._rows, after_id=after_id)[:limit]]
 
     def find(self, message_id: str) -> OutboxEntry | None:
         check_type("message_id", message_id, str)
@@ -156,31 +144,15 @@ class InMemoryOutboxStore:
 
     def replay(self, message_ids: Sequence[str], *, out_of_order: bool = False) -> int:
         ids = checked_ids("message_ids", message_ids)
-        states = {OutboxStatus.FAILED} | ({OutboxStatus.SKIPPED} if out_of_order else set())
         with self.transactions.lock:
-            rows = self._in_states(ids, states)
-            for row in rows:
-                row.attempts = row.failures = 0
-                row.sent_at = None
-                row.give_back(self.clock.now())
-                self._rows.changed(row)
-                wake(self._rows, row.message.aggregate, self.clock.now())
-            return len(rows)
+            return replay(self._rows, ids, self.clock.now(), also_skipped=out_of_order)
 
     def skip(self, message_ids: Sequence[str], *, by: str, reason: str) -> int:
         ids = checked_ids("message_ids", message_ids)
         check_words("by", by)
         check_words("reason", reason)
         with self.transactions.lock:
-            rows = self._in_states(ids, {OutboxStatus.FAILED})
-            for row in rows:
-                row.status = OutboxStatus.SKIPPED
-                row.sent_at = self.clock.now()
-                failure = row.last_error or "no error"
-                row.last_error = storable(f"skipped by {by}: {reason}; it had failed: {failure}")
-                self._rows.changed(row)
-                wake(self._rows, row.message.aggregate, self.clock.now())
-            return len(rows)
+            return skip(self._rows, ids, self.clock.now(), by=by, reason=reason)
 
     def purge(self, *, older_than: dt.timedelta, batch_size: int = 1000) -> int:
         check_type("older_than", older_than, dt.timedelta)
@@ -276,7 +248,3 @@ class InMemoryOutboxStore:
         row.status = status
         self._horizon = max(self._horizon, failed.retry_in)
         return True
-
-    def _in_states(self, message_ids: Sequence[str], states: set[OutboxStatus]) -> list[OutboxRow]:
-        found = [self._rows.find_message(message_id) for message_id in dict.fromkeys(message_ids)]
-        return [row for row in found if row is not None and row.status in states]

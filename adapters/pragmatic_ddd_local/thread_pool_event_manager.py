@@ -18,14 +18,7 @@ import attrs
 
 from pragmatic_ddd.application.arguments import check_type, implements, of_type
 from pragmatic_ddd.application.event_origin import with_origin
-from pragmatic_ddd.application.events import (
-    Course,
-    Dispatcher,
-    Lifecycle,
-    Outcome,
-    SubscriberOutcome,
-    SubscriberRegistry,
-)
+from pragmatic_ddd.application.events import Dispatcher, Lifecycle, SubscriberRegistry
 from pragmatic_ddd.application.exiting import call_at_exit
 from pragmatic_ddd.application.metrics import NoMetrics
 from pragmatic_ddd.domain import DomainEvent
@@ -42,7 +35,8 @@ from pragmatic_ddd.ports import (
 from pragmatic_ddd_local.config import LocalEventManagerConfig
 from pragmatic_ddd_local.confirmation import TOPIC, confirm, receipt_for
 from pragmatic_ddd_local.delay_scheduler import DelayScheduler
-from pragmatic_ddd_local.worker_pool import Job, WorkerPool
+from pragmatic_ddd_local.pooled_calls import PooledCalls
+from pragmatic_ddd_local.worker_pool import WorkerPool
 
 _logger = logging.getLogger(__name__)
 
@@ -74,12 +68,20 @@ class ThreadPoolEventManager:
     _dispatcher: Dispatcher = attrs.field(init=False)
     _pool: WorkerPool = attrs.field(init=False)
     _scheduler: DelayScheduler = attrs.field(init=False)
+    _calls: PooledCalls = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self._lifecycle = Lifecycle(type(self).__name__)
         self._dispatcher = Dispatcher(self._registry, self.metrics)
         self._pool = WorkerPool("events", self.config.workers, self.config.queue_size)
         self._scheduler = DelayScheduler("events-delay", self._pool)
+        self._calls = PooledCalls(
+            dispatcher=self._dispatcher,
+            registry=self._registry,
+            pool=self._pool,
+            scheduler=self._scheduler,
+            config=self.config,
+        )
 
     @property
     def longest_call(self) -> dt.timedelta:
@@ -95,7 +97,7 @@ class ThreadPoolEventManager:
         self._check_running(event.event_id)
         course = self._dispatcher.begin(event, subscriber=subscriber, only_this=only_this)
         self.metrics.published(event.event_type, PublishPath.DIRECT)
-        return Receipt(f"{TOPIC}: handed to {self._go_on(course, event)} subscribers")
+        return Receipt(f"{TOPIC}: handed to {self._calls.go_on(course, event)} subscribers")
 
     def publish_all(self, events: Sequence[DomainEvent]) -> list[Receipt]:
         return [self.publish(event) for event in events]
@@ -120,8 +122,8 @@ class ThreadPoolEventManager:
             course.record(outcome)
         for root in roots:
             if root.delivery is Delivery.DELAYED:
-                self._later(course, root, event)
-        self._go_on(course, event)
+                self._calls.postpone(course, root, event)
+        self._calls.go_on(course, event)
         return receipt_for(outcomes)
 
     def register_subscriber(
@@ -188,67 +190,6 @@ class ThreadPoolEventManager:
         traceback: TracebackType | None,
     ) -> None:
         self.shutdown()
-
-    def _go_on(self, course: Course, event: DomainEvent) -> int:
-        """Have everybody called whose time has come; return how many."""
-        ready = course.ready()
-        for subscriber in ready:
-            if subscriber.delivery is Delivery.DELAYED:
-                self._later(course, subscriber, event)
-            else:
-                self._pool.submit(self._job(course, subscriber, event, repeats=0))
-        return len(ready)
-
-    def _later(self, course: Course, subscriber: Subscriber, event: DomainEvent) -> None:
-        self._scheduler.postpone(self._job(course, subscriber, event, repeats=0), self.config.delay)
-
-    def _job(
-        self, course: Course, subscriber: Subscriber, event: DomainEvent, *, repeats: int
-    ) -> Job:
-        return Job(
-            f"{subscriber.code} of {event.event_type} {event.event_id}",
-            lambda: self._call(course, subscriber, event, repeats),
-        )
-
-    def _call(
-        self, course: Course, subscriber: Subscriber, event: DomainEvent, repeats: int
-    ) -> None:
-        is_last = repeats >= self.config.retries
-        outcome = self._dispatcher.call(subscriber, event, final=is_last)
-        if outcome.outcome is Outcome.FAILED and not is_last:
-            self._call_again(course, outcome, event, repeats + 1)
-            return
-        course.record(outcome)
-        if outcome.outcome is Outcome.FAILED:
-            self._report(outcome, event)
-        self._go_on(course, event)
-
-    def _call_again(
-        self, course: Course, failed: SubscriberOutcome, event: DomainEvent, repeats: int
-    ) -> None:
-        _logger.warning(
-            "event %s (%s): subscriber %s failed and is called again in %s: %s",
-            event.event_id,
-            event.event_type,
-            failed.subscriber.code,
-            self.config.retry_delay,
-            failed.error,
-        )
-        again = self._job(course, failed.subscriber, event, repeats=repeats)
-        self._scheduler.postpone(again, self.config.retry_delay)
-
-    def _report(self, failed: SubscriberOutcome, event: DomainEvent) -> None:
-        code = failed.subscriber.code
-        held_back = self._registry.followers(event.event_type, code)
-        _logger.error(
-            "event %s (%s): subscriber %s failed %d times and is given up; not called after it: %s",
-            event.event_id,
-            event.event_type,
-            code,
-            self.config.retries + 1,
-            ", ".join(sorted(held_back)) or "nobody",
-            exc_info=failed.error,
-        )
 
     def _check_running(self, event_id: str) -> None:
         obstacle = self._lifecycle.obstacle()

@@ -36,7 +36,8 @@ from pragmatic_ddd_sqlalchemy.segment_allocator import SqlAlchemySegmentAllocato
 from pragmatic_ddd_sqlalchemy.store import SqlAlchemyOutboxStore
 from pragmatic_ddd_sqlalchemy.table import ddl, metadata, outbox_message, outbox_table
 from pragmatic_ddd_sqlalchemy.transactions import SqlAlchemyTransactionOperations
-from pragmatic_ddd_sqlalchemy.unit_of_work import SqlAlchemyUnitOfWork, SqlAlchemyUnitsOfWork
+from pragmatic_ddd_sqlalchemy.unit_of_work import SqlAlchemyUnitOfWork
+from pragmatic_ddd_sqlalchemy.units_of_work import SqlAlchemyUnitsOfWork
 from pragmatic_ddd_sqlalchemy.watermark_inbox import SqlAlchemyWatermarkInbox
 
 __all__ = [

@@ -5,7 +5,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from pragmatic_ddd_sqlalchemy.dialects.statements import IOutboxDialect
+from pragmatic_ddd_sqlalchemy.dialects.dialect import IOutboxDialect
 from pragmatic_ddd_sqlalchemy.rows import batches
 
 

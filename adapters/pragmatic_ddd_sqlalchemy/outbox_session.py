@@ -14,6 +14,8 @@ from pragmatic_ddd_sqlalchemy.session_work import SessionWork
 
 T = TypeVar("T")
 
+NOT_ATTACHED = "no outbox is attached to this sessionmaker: call SqlAlchemyOutbox.attach() first"
+
 
 class OutboxSession(Session):
     """A session with the outbox attached; ``attach`` mixes it into the session class.

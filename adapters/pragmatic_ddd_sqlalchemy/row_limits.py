@@ -5,6 +5,7 @@ the same rule on all of them, with its name and before anything is sent. Texts f
 are shortened instead.
 """
 
+import datetime as dt
 import json
 import re
 import reprlib
@@ -50,6 +51,16 @@ def checked_token(claim_token: str) -> str:
     if not _is_keepable(claim_token, LONGEST_TOKEN):
         raise _refused_text("claim token", claim_token, LONGEST_TOKEN)
     return claim_token
+
+
+def check_within_horizon(duration: dt.timedelta, horizon: dt.timedelta, name: str) -> None:
+    """Check that nothing becomes due later than rows are looked for.
+
+    Raises:
+        ValueError: It would, and be taken for a row that a clock has stranded.
+    """
+    if duration > horizon:
+        raise ValueError(f"{name} is {duration}, the store's horizon {horizon}: raise the horizon")
 
 
 def checked_text(name: str, value: str) -> str:

@@ -1,4 +1,4 @@
-"""Rows of the outbox as messages, and messages as rows."""
+"""Rows of the outbox as messages; messages, and what became of them, as rows."""
 
 import datetime as dt
 import json
@@ -7,6 +7,7 @@ from typing import Any
 
 from pragmatic_ddd.ports.outbox_message import (
     ClaimedMessage,
+    FailedTry,
     OutboxEntry,
     OutboxMessage,
     OutboxStatus,
@@ -18,7 +19,9 @@ from pragmatic_ddd_sqlalchemy.row_limits import (
     fits_at_a_glance,
     headers_text,
     payload_text,
+    shortened,
 )
+from pragmatic_ddd_sqlalchemy.table import LONGEST_ERROR
 
 # What is read of a row, in this order: rows are unpacked, which is three times as fast as
 # asking them for each column by name.
@@ -105,6 +108,19 @@ def row_of(message: OutboxMessage) -> dict[str, Any]:
         row |= {key: checked_key(message, key) for key in _KEYS}
         row |= {name: checked_number(message, name) for name in BITS}
     return row
+
+
+def fence_of(claimed: ClaimedMessage) -> dict[str, object]:
+    """Return what a result names: its row, and the token without which it changes nothing."""
+    return {"id": claimed.id, "claim_token": claimed.claim_token}
+
+
+def failure_of(failed: FailedTry) -> dict[str, object]:
+    """Return a result that is a failure."""
+    return fence_of(failed.claimed) | {
+        "error": shortened(failed.error, LONGEST_ERROR),
+        "counted": int(failed.counted),
+    }
 
 
 def message_of(values: Sequence[Any]) -> OutboxMessage:

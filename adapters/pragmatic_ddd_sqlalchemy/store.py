@@ -1,13 +1,10 @@
 """The outbox in a database, over SQLAlchemy."""
 
 import datetime as dt
-import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import attrs
 import sqlalchemy as sa
-from sqlalchemy.exc import SQLAlchemyError
 
 from pragmatic_ddd.application.arguments import check_count, check_type, of_type
 from pragmatic_ddd.application.forking import reset_in_child
@@ -22,26 +19,22 @@ from pragmatic_ddd.ports.outbox_message import (
     StoredMessage,
 )
 from pragmatic_ddd_sqlalchemy.claiming import Claiming
-from pragmatic_ddd_sqlalchemy.connection_capacity import refuse_narrow
 from pragmatic_ddd_sqlalchemy.dead_letters import bury
 from pragmatic_ddd_sqlalchemy.dialects import IOutboxDialect, outbox_dialect
 from pragmatic_ddd_sqlalchemy.dialects.sql import Sql
-from pragmatic_ddd_sqlalchemy.dialects.statements import Inserted
 from pragmatic_ddd_sqlalchemy.engine import is_in_memory, refuse_unprepared
-from pragmatic_ddd_sqlalchemy.errors import translation
 from pragmatic_ddd_sqlalchemy.maintenance import Maintenance
 from pragmatic_ddd_sqlalchemy.own_transactions import OwnTransactions
-from pragmatic_ddd_sqlalchemy.row_limits import checked_token, shortened, unique
-from pragmatic_ddd_sqlalchemy.rows import as_json, batches, entry_of, row_of
-from pragmatic_ddd_sqlalchemy.table import LONGEST_ERROR, LONGEST_RECEIPT, outbox_message
+from pragmatic_ddd_sqlalchemy.row_limits import check_within_horizon, shortened, unique
+from pragmatic_ddd_sqlalchemy.rows import as_json, batches, entry_of, failure_of, fence_of
+from pragmatic_ddd_sqlalchemy.storing import Storing
+from pragmatic_ddd_sqlalchemy.table import LONGEST_RECEIPT, outbox_message
 from pragmatic_ddd_sqlalchemy.transactions import SqlAlchemyTransactionOperations
-from pragmatic_ddd_sqlalchemy.undone import notice_undone, refuse_undone
-
-_Insert = Callable[
-    [sa.Connection, Sequence[dict[str, Any]], Reservation | None], Mapping[str, Inserted]
-]
+from pragmatic_ddd_sqlalchemy.undone import notice_undone
 
 _SMALLEST_WAIT = dt.timedelta(microseconds=1)
+# The first would commit the marks and half a claim at once, the second refuses who comes second.
+_OF_ONE_CONNECTION = (sa.StaticPool, sa.AssertionPool)
 
 
 @attrs.define(eq=False)
@@ -71,6 +64,7 @@ class SqlAlchemyOutboxStore:
         default=dt.timedelta(hours=2), validator=of_type(dt.timedelta), kw_only=True
     )
     _dialect: IOutboxDialect = attrs.field(init=False, repr=False)
+    _storing: Storing = attrs.field(init=False, repr=False)
     _own: OwnTransactions = attrs.field(init=False, repr=False)
     _claiming: Claiming = attrs.field(init=False, repr=False)
     _maintenance: Maintenance = attrs.field(init=False, repr=False)
@@ -80,6 +74,7 @@ class SqlAlchemyOutboxStore:
         refuse_unprepared(self.engine)
         notice_undone()
         self._dialect = outbox_dialect(self.table, self.engine.dialect)
+        self._storing = Storing(self.table, self.horizon)
         self._own = OwnTransactions(self.engine, self._dialect, self.table)
         self._claiming = Claiming(self._dialect, self._own)
         self._maintenance = Maintenance(self._dialect.statements, self._own, self.horizon)
@@ -102,7 +97,7 @@ class SqlAlchemyOutboxStore:
         """Do what ``store`` does, in the transaction that a connection has open."""
         if not messages:
             return []
-        return self._storing(connection, messages, reservation, self._dialect.insert)()
+        return self._storing.prepare(connection, messages, reservation, self._dialect.insert)()
 
     def storing_with_commit(
         self,
@@ -121,50 +116,21 @@ class SqlAlchemyOutboxStore:
         insert = self._dialect.committing_insert
         if insert is None or not insert.can_commit(connection):
             return None
-        return self._storing(connection, messages, reservation, insert.insert_and_commit)
-
-    def _storing(
-        self,
-        connection: sa.Connection,
-        messages: Sequence[OutboxMessage],
-        reservation: Reservation | None,
-        insert: _Insert,
-    ) -> Callable[[], list[StoredMessage]]:
-        """Refuse what the messages themselves show, and return what is left to do."""
-        if reservation is not None:
-            self._check_within_horizon(reservation.grace, "grace")
-            checked_token(reservation.claim_token)
-        rows = [row_of(message) for message in messages]
-
-        def store() -> list[StoredMessage]:
-            started = time.monotonic()
-            try:  # as ``translated``, without what a generator takes on the way of each commit
-                refuse_undone(connection)
-                refuse_narrow(connection)
-                inserted = insert(connection, rows, reservation)
-            except SQLAlchemyError as error:
-                raise translation(error, connection, self.table) from error
-            return [
-                _stored(message, inserted[message.message_id], reservation, started)
-                for message in messages
-            ]
-
-        return store
+        return self._storing.prepare(connection, messages, reservation, insert.insert_and_commit)
 
     @property
     def settles_beside_claims(self) -> bool:
-        # One connection for all would commit the marks and half a claim at once.
-        has_many = not isinstance(self.engine.pool, sa.StaticPool)
+        has_many = not isinstance(self.engine.pool, _OF_ONE_CONNECTION)
         return has_many and self._dialect.settles_beside_claims
 
     def claim_pending(
         self, *, batch_size: int, lease: dt.timedelta, confirmed_token: str | None = None
     ) -> list[ClaimedMessage]:
-        self._check_within_horizon(lease, "lease")
+        check_within_horizon(lease, self.horizon, "lease")
         return self._claiming.claim_pending(batch_size, lease.total_seconds(), confirmed_token)
 
     def claim(self, ids: Sequence[int], *, lease: dt.timedelta) -> list[ClaimedMessage]:
-        self._check_within_horizon(lease, "lease")
+        check_within_horizon(lease, self.horizon, "lease")
         return self._claiming.claim(ids, lease.total_seconds())
 
     def unclaimed(self, ids: Sequence[int]) -> set[int]:
@@ -189,19 +155,19 @@ class SqlAlchemyOutboxStore:
         )
 
     def release(self, claimed: Sequence[ClaimedMessage]) -> int:
-        return self._settle(self._dialect.statements.release, [_fence(one) for one in claimed])
+        return self._settle(self._dialect.statements.release, [fence_of(one) for one in claimed])
 
     def retry_later(self, failed: Sequence[FailedTry]) -> int:
         return self._settle(
             self._dialect.statements.retry_later,
-            [_failure(one) | {"retry_in": one.retry_in.total_seconds()} for one in failed],
+            [failure_of(one) | {"retry_in": one.retry_in.total_seconds()} for one in failed],
             {"horizon": self.horizon.total_seconds()},
         )
 
     def mark_failed(self, failed: Sequence[FailedTry]) -> int:
         if not failed:
             return 0
-        failures = [_failure(one) for one in failed]
+        failures = [failure_of(one) for one in failed]
         return self._own.write(lambda connection: bury(connection, self._dialect, failures))
 
     def tidy(self) -> int:
@@ -273,34 +239,3 @@ class SqlAlchemyOutboxStore:
                 entry_of(row) for row in statement.execute(connection, parameters).all()
             ]
         )
-
-    def _check_within_horizon(self, duration: dt.timedelta, name: str) -> None:
-        if duration > self.horizon:
-            raise ValueError(
-                f"{name} is {duration}, the store's horizon {self.horizon}: raise the horizon"
-            )
-
-
-def _fence(claimed: ClaimedMessage) -> dict[str, object]:
-    return {"id": claimed.id, "claim_token": claimed.claim_token}
-
-
-def _failure(failed: FailedTry) -> dict[str, object]:
-    return _fence(failed.claimed) | {
-        "error": shortened(failed.error, LONGEST_ERROR),
-        "counted": int(failed.counted),
-    }
-
-
-def _stored(
-    message: OutboxMessage, inserted: Inserted, reservation: Reservation | None, started: float
-) -> StoredMessage:
-    claim = None
-    if reservation is not None and inserted.owned:
-        claim = ClaimedMessage(
-            id=inserted.id,
-            message=message,
-            claim_token=reservation.claim_token,
-            deadline=started + reservation.grace.total_seconds(),
-        )
-    return StoredMessage(id=inserted.id, message=message, claim=claim)

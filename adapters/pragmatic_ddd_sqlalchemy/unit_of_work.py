@@ -1,13 +1,7 @@
-"""The unit of work over a SQLAlchemy session.
+"""One unit of work over a SQLAlchemy session.
 
-    units_of_work = SqlAlchemyUnitsOfWork(sessions)
-
-    with units_of_work() as work:
-        work.get(Order, order_id).pay()
-        work.commit()
-
-The same happens in plain sessions with the outbox attached; this is for code that should not
-know SQLAlchemy, and must not see its errors.
+It brings what a plain session with the outbox attached does to code that should not know
+SQLAlchemy, and must not see its errors.
 """
 
 import copy
@@ -18,7 +12,7 @@ from typing import Any, Self, TypeVar
 import attrs
 import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.orm import Session, attributes, sessionmaker
+from sqlalchemy.orm import Session, attributes
 
 from pragmatic_ddd.application.arguments import check_class, check_type, shown
 from pragmatic_ddd.application.registered_work import RegisteredWork, Registration
@@ -27,7 +21,7 @@ from pragmatic_ddd.errors import AggregateNotFoundError, UnitOfWorkError
 from pragmatic_ddd.ports import DryRunResult, IRepository
 from pragmatic_ddd_sqlalchemy.deletion import delete
 from pragmatic_ddd_sqlalchemy.errors import lost_races_told, translated
-from pragmatic_ddd_sqlalchemy.outbox_session import OutboxSession
+from pragmatic_ddd_sqlalchemy.outbox_session import NOT_ATTACHED, OutboxSession
 from pragmatic_ddd_sqlalchemy.repository import Repository
 from pragmatic_ddd_sqlalchemy.session_work import SessionWork
 
@@ -57,7 +51,7 @@ class SqlAlchemyUnitOfWork:
     def __attrs_post_init__(self) -> None:
         if not isinstance(self.session, OutboxSession):
             check_type("session", self.session, Session)
-            raise UnitOfWorkError(_NOT_ATTACHED)
+            raise UnitOfWorkError(NOT_ATTACHED)
         self._work = self.session.outbox_work
 
     def get(self, aggregate_type: type[AggregateT], aggregate_id: object) -> AggregateT:
@@ -207,39 +201,6 @@ class SqlAlchemyUnitOfWork:
             raise UnitOfWorkError("this unit of work has ended: make a new one for the next change")
 
 
-@attrs.frozen
-class SqlAlchemyUnitsOfWork:
-    """Makes units of work.
-
-    Attributes:
-        sessions: A sessionmaker that has the outbox attached.
-
-    Raises:
-        TypeError: It is no sessionmaker.
-        UnitOfWorkError: It has none.
-    """
-
-    sessions: sessionmaker[Any]  # of whatever session class
-
-    def __attrs_post_init__(self) -> None:
-        made = getattr(self.sessions, "class_", None)
-        if not isinstance(made, type):
-            check_type("sessions", self.sessions, sessionmaker)
-        elif not issubclass(made, Session):
-            raise UnitOfWorkError(_NOT_SYNC)
-        elif not issubclass(made, OutboxSession):
-            raise UnitOfWorkError(_NOT_ATTACHED)
-
-    def __call__(self) -> SqlAlchemyUnitOfWork:
-        """Return a new unit of work, over a new session.
-
-        What it has loaded can be read after its end: nothing is expired by a commit after which
-        nothing can be loaded. Of columns that the database computes in an UPDATE, such as
-        ``onupdate=func.now()``, that holds with ``eager_defaults=True`` in their mapping.
-        """
-        return SqlAlchemyUnitOfWork(self.sessions(expire_on_commit=False))
-
-
 def _check_mapped(name: str, aggregate_type: type) -> None:
     check_class(name, aggregate_type, AggregateRoot)
     if sa.inspect(aggregate_type, raiseerr=False) is None:
@@ -250,5 +211,3 @@ _OTHER_SESSION = (
     "the repository writes in another session, which this unit of work does not commit: make it "
     "with work.session, or leave it out"
 )
-_NOT_SYNC = "units of work are made of sync sessions: with an AsyncSession, use it by itself"
-_NOT_ATTACHED = "no outbox is attached to this sessionmaker: call SqlAlchemyOutbox.attach() first"

@@ -21,6 +21,7 @@ from pragmatic_ddd.testing.broker_binding import (
 from pragmatic_ddd.testing.broker_consuming import BrokerConsumingContract
 from pragmatic_ddd.testing.broker_life import BrokerLifeContract
 from pragmatic_ddd.testing.broker_order import BrokerOrderContract
+from pragmatic_ddd.testing.broker_outage import BrokerOutageContract
 from pragmatic_ddd.testing.broker_publishing import BrokerPublishingContract
 from pragmatic_ddd.testing.broker_subscribing import BrokerSubscribingContract
 
@@ -39,5 +40,6 @@ class BrokerContract(
     BrokerConsumingContract,
     BrokerSubscribingContract,
     BrokerLifeContract,
+    BrokerOutageContract,
 ):
     """What every event manager over a broker promises, tried on a real broker."""

@@ -12,6 +12,7 @@ need it are skipped, with the reason.
 """
 
 from pragmatic_ddd.testing.outbox_claiming import ClaimingContract
+from pragmatic_ddd.testing.outbox_dead_letters import DeadLetterContract
 from pragmatic_ddd.testing.outbox_lapsing import LapsingContract
 from pragmatic_ddd.testing.outbox_operating import OperatingContract
 from pragmatic_ddd.testing.outbox_ordering import OrderingContract
@@ -27,6 +28,7 @@ class OutboxStoreContract(
     LapsingContract,
     SettlingContract,
     TidyingContract,
+    DeadLetterContract,
     OperatingContract,
 ):
     """What every outbox store does: storing, claiming, order, settling, and what operators need."""

@@ -17,12 +17,15 @@ _PAYLOAD = (
 )
 
 # Ids are time-ordered, as those of the product: random ones would make an index slower to fill.
+# What is sent keeps the token of its batch: a planner that counts tokens has to see them.
 _INSERT = """
 INSERT INTO {outbox} (message_id, aggregate_type, aggregate_id, aggregate_version, event_index,
     event_type, event_version, payload, headers, status, attempts, failures, due_at, created_at,
-    sent_at, receipt)
+    claim_token, claimed_at, sent_at, receipt)
 SELECT {message_id}, 'bench.order', {aggregate_id}, n, 0, 'bench.order.changed', 1, {payload},
     '{headers}', '{status}', 0, 0, {instant}, {instant},
+    CASE WHEN '{status}' = 'SENT' THEN {claim_token} END,
+    CASE WHEN '{status}' = 'SENT' THEN {instant} END,
     CASE WHEN '{status}' = 'SENT' THEN {instant} END, CASE WHEN '{status}' = 'SENT' THEN '0A1' END
 FROM {numbers}
 """
@@ -33,6 +36,7 @@ _POSTGRESQL = {
     substr(md5(concat('{prefix}', n)), 4, 3), '-', substr(md5(concat('{prefix}', n)), 7, 12))""",
     "aggregate_id": "concat('{of}-', mod(n, {aggregates}))",
     "payload": "concat('{payload_text}', n, '}')",
+    "claim_token": "concat('{prefix}-batch-', mod(n, {count} / 200 + 1))",
     "instant": "clock_timestamp() - interval '{age} seconds'",
     "numbers": "generate_series(1, {count}) AS n",
 }
@@ -43,6 +47,7 @@ _DIALECTS = {
         "message_id": """concat('0195', lpad(lower(hex(n DIV 65536)), 4, '0'), '-',
     lpad(lower(hex(mod(n, 65536))), 4, '0'), '-7', substr(md5(concat('{prefix}', n)), 1, 3), '-8',
     substr(md5(concat('{prefix}', n)), 4, 3), '-', substr(md5(concat('{prefix}', n)), 7, 12))""",
+        "claim_token": "concat('{prefix}-batch-', mod(n, {count} DIV 200 + 1))",
         "instant": "UTC_TIMESTAMP(6) - INTERVAL {age} SECOND",
         "numbers": "(SELECT seq AS n FROM seq_1_to_{count}) AS numbers",
     },
@@ -50,6 +55,7 @@ _DIALECTS = {
         "message_id": """printf('0195%04x-%04x-7000-8', n / 65536, n % 65536)
     || lower(hex(randomblob(8)))""",
         "aggregate_id": "'{of}-' || (n % {aggregates})",
+        "claim_token": "'{prefix}-batch-' || (n % ({count} / 200 + 1))",
         "payload": "'{payload_text}' || n || '}'",
         "instant": "strftime('%Y-%m-%d %H:%M:%f', 'now', '-{age} seconds') || '000'",
         "numbers": """(WITH RECURSIVE numbers (n) AS

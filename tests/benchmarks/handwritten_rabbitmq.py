@@ -18,7 +18,7 @@ _PERSISTENT = 2
 
 @attrs.frozen(kw_only=True)
 class HandwrittenRabbitMq:
-    """A channel with confirms, and where it sends."""
+    """A channel with confirms, an exchange to send to, and a queue that keeps what is sent."""
 
     connection: amqp.Connection
     channel: amqp.Channel
@@ -38,6 +38,12 @@ class HandwrittenRabbitMq:
         )
         connection.connect()
         channel = connection.channel()
+        # What no queue is bound for comes back: one that keeps everything, whoever sends it.
+        channel.exchange_declare(exchange, "topic", durable=True, auto_delete=False)
+        channel.queue_declare(
+            exchange, durable=True, auto_delete=False, arguments={"x-queue-type": "quorum"}
+        )
+        channel.queue_bind(exchange, exchange, "#")
         channel.confirm_select()
         by_hand = cls(connection=connection, channel=channel, exchange=exchange)
         channel.events["basic_ack"].add(lambda tag, multiple: by_hand.note(tag, multiple=multiple))
@@ -45,6 +51,8 @@ class HandwrittenRabbitMq:
         try:
             yield by_hand
         finally:
+            channel.queue_delete(exchange)
+            channel.exchange_delete(exchange)
             connection.close()
 
     def note(self, tag: int, *, multiple: bool) -> None:

@@ -20,6 +20,7 @@ from tests.benchmarks.findings import Findings
 from tests.benchmarks.publisher import NoPublisher
 
 _LOOKS = 20
+_SHORT = 20_000
 _MEGABYTE = 1024 * 1024
 _KIND = "postgresql"
 
@@ -57,20 +58,31 @@ class Drained:
     growth_bytes: int
     seconds: list[float]
 
+    def rate(self, rows: int) -> float:
+        """Return the events per second, of so many rows."""
+        return rows / _LOOKS * len(self.seconds) / sum(self.seconds)
+
 
 def run(rows: int) -> Findings:
     """Measure on PostgreSQL."""
     findings = Findings()
+    short, drained = (_drained_elsewhere(count) for count in (_SHORT, rows))
+    findings.figure("rss_growth_mb_1m", drained.growth_bytes / _MEGABYTE)
+    findings.figure("last_twentieth_vs_first_1m", drained.seconds[0] / drained.seconds[-1])
+    findings.figure("pending_1m_vs_20k", drained.rate(rows) / short.rate(_SHORT))
+    findings.rate("events_per_second.postgresql.of_20k", short.rate(_SHORT))
+    findings.rate("events_per_second.postgresql.of_1m", drained.rate(rows))
+    return findings
+
+
+def _drained_elsewhere(rows: int) -> Drained:
+    """Drain by a process that has drained nothing: what others have freed would hide growth."""
     with bench_database(_KIND) as database:
         fill(database, Rows(count=rows))
-        # A process that has not drained anything: what others have freed would hide what grows.
         with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as processes:
             drained = processes.submit(drain, database.outbox.name, rows).result()
         database.check_all_sent()
-    findings.figure("rss_growth_mb_1m", drained.growth_bytes / _MEGABYTE)
-    findings.figure("last_twentieth_vs_first_1m", drained.seconds[0] / drained.seconds[-1])
-    findings.rate("events_per_second.postgresql.of_1m", rows / _LOOKS / _mean(drained.seconds))
-    return findings
+    return drained
 
 
 def drain(outbox: str, rows: int) -> Drained:
@@ -93,7 +105,3 @@ def drain(outbox: str, rows: int) -> Drained:
 def _resident_bytes() -> int:
     pages = Path("/proc/self/statm").read_text().split()[1]
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
-
-
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values)

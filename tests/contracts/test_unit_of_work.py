@@ -25,7 +25,7 @@ from pragmatic_ddd_sqlalchemy.engine import create_sqlite_engine
 from pragmatic_ddd_sqlalchemy.outbox import SqlAlchemyOutbox
 from pragmatic_ddd_sqlalchemy.store import SqlAlchemyOutboxStore
 from pragmatic_ddd_sqlalchemy.table import outbox_table
-from pragmatic_ddd_sqlalchemy.unit_of_work import SqlAlchemyUnitsOfWork
+from pragmatic_ddd_sqlalchemy.units_of_work import SqlAlchemyUnitsOfWork
 from tests import servers
 
 # Test runs that share a server do not share tables.

@@ -19,7 +19,7 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import ConnectionPoolEntry
 
 import pragmatic_ddd_sqlalchemy.claiming
-import pragmatic_ddd_sqlalchemy.store
+import pragmatic_ddd_sqlalchemy.storing
 from pragmatic_ddd.ports import IOutboxStore, ITransactionOperations, OutboxStatus
 from pragmatic_ddd_local import InMemoryOutboxStore
 from pragmatic_ddd_sqlalchemy.engine import create_sqlite_engine
@@ -185,7 +185,7 @@ class SqliteOutbox:
 def leases_measured_by(file: SqliteFile) -> Iterator[None]:
     """Let the SQLAlchemy store take its deadlines from the model's monotonic clock."""
     with contextlib.ExitStack() as stack:
-        for module in (pragmatic_ddd_sqlalchemy.claiming, pragmatic_ddd_sqlalchemy.store):
+        for module in (pragmatic_ddd_sqlalchemy.claiming, pragmatic_ddd_sqlalchemy.storing):
             stack.enter_context(mock.patch.object(module, "time", file))
         yield
 

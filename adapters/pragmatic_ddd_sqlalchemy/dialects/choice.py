@@ -3,10 +3,10 @@
 import sqlalchemy as sa
 
 from pragmatic_ddd.errors import OutboxSchemaError
+from pragmatic_ddd_sqlalchemy.dialects.dialect import IOutboxDialect
 from pragmatic_ddd_sqlalchemy.dialects.mysql import MySqlDialect
 from pragmatic_ddd_sqlalchemy.dialects.postgresql import PostgreSqlDialect
 from pragmatic_ddd_sqlalchemy.dialects.sqlite import SqliteDialect
-from pragmatic_ddd_sqlalchemy.dialects.statements import IOutboxDialect
 
 _DIALECTS: dict[str, type[PostgreSqlDialect | MySqlDialect | SqliteDialect]] = {
     "postgresql": PostgreSqlDialect,

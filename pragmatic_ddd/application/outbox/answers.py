@@ -1,13 +1,13 @@
 """What becomes of a message by what the event manager answers: sent, tried again, or dead."""
 
 import logging
-import threading
 
 import attrs
 
 from pragmatic_ddd.application.outbox.health import BrokerHealth
 from pragmatic_ddd.application.outbox.retry import Backoff
 from pragmatic_ddd.application.outbox.settlement import Settlement
+from pragmatic_ddd.application.outbox.threads import is_of_the_main_thread
 from pragmatic_ddd.errors import EventPublishError, PragmaticError
 from pragmatic_ddd.ports.events import Receipt
 from pragmatic_ddd.ports.metrics import IEventMetrics, PublishPath
@@ -117,8 +117,7 @@ class Answers:
 
 def is_of_a_person(error: BaseException) -> bool:
     """Say whether it is Ctrl-C, and not code that raises what Ctrl-C would."""
-    is_main_thread = threading.current_thread() is threading.main_thread()
-    return isinstance(error, KeyboardInterrupt) and is_main_thread
+    return isinstance(error, KeyboardInterrupt) and is_of_the_main_thread()
 
 
 def _text_of(error: BaseException) -> str:

@@ -27,14 +27,14 @@ from pragmatic_ddd.application.outbox.answers import Answers
 from pragmatic_ddd.application.outbox.config import EagerPoolConfig, OutboxRelayConfig
 from pragmatic_ddd.application.outbox.coordinator import Coordinator
 from pragmatic_ddd.application.outbox.delivery import LaneDelivery
+from pragmatic_ddd.application.outbox.eager_worker import EagerWorker
 from pragmatic_ddd.application.outbox.health import BrokerHealth
 from pragmatic_ddd.application.outbox.lane_board import LaneBoard
-from pragmatic_ddd.application.outbox.settlement import Settlement
 from pragmatic_ddd.application.outbox.threads import end_within, start_thread
 from pragmatic_ddd.ports.events import IStoredEventPublisher
 from pragmatic_ddd.ports.metrics import IEventMetrics, PublishPath
 from pragmatic_ddd.ports.outbox import IOutboxStore
-from pragmatic_ddd.ports.outbox_message import ClaimedMessage, Reservation, StoredMessage
+from pragmatic_ddd.ports.outbox_message import Reservation, StoredMessage
 
 _logger = logging.getLogger(__name__)
 
@@ -217,7 +217,7 @@ class EagerOutboxPublisher:
                 self._start("outbox-eager-coordinator", self._coordinator(self._board).run)
                 call_at_exit(self.shutdown)
             while len(self._threads) <= self.pool.workers:
-                self._start(f"outbox-eager-{len(self._threads)}", self._work)
+                self._start(f"outbox-eager-{len(self._threads)}", self._worker(self._board).run)
 
     def _start(self, name: str, target: Callable[[], None]) -> None:
         self._threads.append(start_thread(name, target))
@@ -232,27 +232,10 @@ class EagerOutboxPublisher:
             leave_to_relay=self._leave_to_relay,
         )
 
-    def _work(self) -> None:
-        board = self._board
-        while (run := board.next_run()) is not None:
-            lane, claims = run
-            board.finish(lane, self._deliver(claims, board))
-
-    def _deliver(self, claims: list[ClaimedMessage], board: LaneBoard) -> Settlement:
-        setbacks = self.health.setbacks
-        is_probe = self.health.is_away
-        may_send = self.health.allowance(1)
-
-        def stopped() -> bool:
-            return not may_send or board.is_aborted or self.health.setbacks != setbacks
-
-        outcome = self._delivery.deliver(claims, stopped=stopped)
-        if is_probe and may_send:
-            self._end_probe(outcome)
-        return outcome
-
-    def _end_probe(self, outcome: Settlement) -> None:
-        if outcome.sent:
-            self._leave_to_relay(0)  # it may sleep until the next probe: wake it
-        elif len(outcome.untried) == len(outcome):
-            self.health.give_back_probe()
+    def _worker(self, board: LaneBoard) -> EagerWorker:
+        return EagerWorker(
+            board=board,
+            delivery=self._delivery,
+            health=self.health,
+            leave_to_relay=self._leave_to_relay,
+        )

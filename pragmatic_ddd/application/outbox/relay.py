@@ -32,7 +32,8 @@ from pragmatic_ddd.application.outbox.relay_pace import RelayPace
 from pragmatic_ddd.application.outbox.relay_round import RelayRound
 from pragmatic_ddd.application.outbox.relay_rounds import RelayRounds
 from pragmatic_ddd.application.outbox.settling import Settling
-from pragmatic_ddd.application.outbox.wave_delivery import WaveDelivery, is_pipelined
+from pragmatic_ddd.application.outbox.threads import is_of_the_main_thread
+from pragmatic_ddd.application.outbox.wave_delivery import WaveDelivery, delivery_through
 from pragmatic_ddd.application.wake_up import WakeUp
 from pragmatic_ddd.ports.events import IStoredEventPublisher
 from pragmatic_ddd.ports.metrics import IEventMetrics, PublishPath
@@ -120,10 +121,7 @@ class OutboxRelay:
             metrics=self.metrics,
             path=PublishPath.RELAY,
         )
-        publisher, monotonic = self.publisher, self.monotonic
-        if is_pipelined(publisher):
-            return WaveDelivery(publisher=publisher, answers=answers, monotonic=monotonic)
-        return LaneDelivery(publisher=publisher, answers=answers, monotonic=monotonic)
+        return delivery_through(self.publisher, answers, self.monotonic)
 
     def run_once(self) -> RelayRound:
         """Do one round: one batch, in a number of statements that does not depend on its size.
@@ -244,7 +242,7 @@ class OutboxRelay:
                 pause = self._pace.pause_after(done)
                 errors.forget()
             except BaseException as error:  # the thread's outermost frame
-                if not isinstance(error, Exception) and _is_of_the_main_thread():
+                if not isinstance(error, Exception) and is_of_the_main_thread():
                     raise  # a person's, or a signal handler's
                 pause = errors.note(error)
             self._sleep(pause, may_be_woken=not errors.in_a_row)
@@ -254,7 +252,3 @@ class OutboxRelay:
         while not self._stopping and (left := end - time.monotonic()) > 0.0:
             if self._calls.sleep(left) and may_be_woken:
                 return
-
-
-def _is_of_the_main_thread() -> bool:
-    return threading.current_thread() is threading.main_thread()

@@ -19,6 +19,11 @@ def start_thread(name: str, work: Callable[[], None]) -> threading.Thread:
     return thread
 
 
+def is_of_the_main_thread() -> bool:
+    """Say whether the caller is in the main thread, where people and signals interrupt."""
+    return threading.current_thread() is threading.main_thread()
+
+
 def end_within(timeout: dt.timedelta, threads: Iterable[threading.Thread]) -> bool:
     """Wait for the end of threads, but not of the calling one; return whether all have ended."""
     others = [one for one in threads if one is not threading.current_thread()]

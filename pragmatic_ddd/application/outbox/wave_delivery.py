@@ -14,7 +14,7 @@ from typing import TypeGuard
 import attrs
 
 from pragmatic_ddd.application.outbox.answers import Answers, is_of_a_person
-from pragmatic_ddd.application.outbox.delivery import ends_in_lease, lanes
+from pragmatic_ddd.application.outbox.delivery import LaneDelivery, ends_in_lease, lanes
 from pragmatic_ddd.application.outbox.settlement import Settlement
 from pragmatic_ddd.errors import BrokerUnavailableError, EventUnconfirmedError
 from pragmatic_ddd.ports.events import IPipelinedEventPublisher, IStoredEventPublisher
@@ -117,6 +117,15 @@ class WaveDelivery:
         reason = f"publish_many gave {len(answers)} answers to {len(claimed)} messages"
         _logger.error("outbox %s: %s", self.answers.path, reason)
         return _unconfirmed(claimed, reason)
+
+
+def delivery_through(
+    publisher: IStoredEventPublisher, answers: Answers, monotonic: Callable[[], float]
+) -> LaneDelivery | WaveDelivery:
+    """Return what sends through an event manager: many in one call, where it can do that."""
+    if is_pipelined(publisher):
+        return WaveDelivery(publisher=publisher, answers=answers, monotonic=monotonic)
+    return LaneDelivery(publisher=publisher, answers=answers, monotonic=monotonic)
 
 
 def _unconfirmed(claimed: Sequence[ClaimedMessage], reason: str) -> list[EventUnconfirmedError]:

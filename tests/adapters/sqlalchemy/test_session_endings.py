@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import async_sessionmaker, create_async_engine
 from sqlalchemy.orm import Session, scoped_session
 
 from pragmatic_ddd.errors import OutboxStoreError
-from pragmatic_ddd_sqlalchemy.unit_of_work import SqlAlchemyUnitsOfWork
+from pragmatic_ddd_sqlalchemy.units_of_work import SqlAlchemyUnitsOfWork
 from tests.adapters.sqlalchemy.databases import any_shop
 from tests.adapters.sqlalchemy.models import PREFIX, Order
 from tests.adapters.sqlalchemy.shop import Shop, shop_on

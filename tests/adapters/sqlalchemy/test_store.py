@@ -5,13 +5,16 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
 import sqlalchemy as sa
 
+from pragmatic_ddd.application.outbox import OutboxRelay, OutboxRelayConfig
 from pragmatic_ddd.errors import OutboxSchemaError, OutboxStoreError
 from pragmatic_ddd.ports.outbox_message import OutboxMessage
+from pragmatic_ddd.testing.faults import ScriptedPublisher
 from pragmatic_ddd.testing.messages import (
     A_MINUTE,
     a_message,
@@ -20,6 +23,7 @@ from pragmatic_ddd.testing.messages import (
     failed,
     message_ids,
 )
+from pragmatic_ddd_local import CountingMetrics
 from pragmatic_ddd_sqlalchemy.dialects.mysql import MySqlDialect
 from pragmatic_ddd_sqlalchemy.errors import RefusedByDatabaseError
 from pragmatic_ddd_sqlalchemy.store import SqlAlchemyOutboxStore
@@ -30,6 +34,7 @@ from tests.databases import (
     postgresql_engine,
     sqlite_engine,
 )
+from tests.unit.application.outbox.builders import eventually
 
 AN_HOUR = dt.timedelta(hours=1)
 
@@ -266,12 +271,37 @@ def test_no_connection_is_kept(database: OutboxDatabase) -> None:
 
 
 @pytest.mark.service("postgresql")
-def test_results_are_not_written_beside_claims_where_all_share_one_connection() -> None:
+@pytest.mark.parametrize("pool", [sa.StaticPool, sa.AssertionPool])
+def test_results_are_not_written_beside_claims_where_there_is_one_connection(
+    pool: type[sa.Pool],
+) -> None:
     several = postgresql_engine()
-    one = sa.create_engine(several.url, poolclass=sa.StaticPool)
+    one = sa.create_engine(several.url, poolclass=pool)
 
     assert SqlAlchemyOutboxStore(several).settles_beside_claims
     assert not SqlAlchemyOutboxStore(one).settles_beside_claims
+
+
+@pytest.mark.service("postgresql")
+@pytest.mark.parametrize(
+    "options", [{"poolclass": sa.AssertionPool}, {"pool_size": 1, "max_overflow": 0}]
+)
+def test_a_relay_goes_on_with_a_pool_that_has_one_connection(options: dict[str, Any]) -> None:
+    with outbox_database(sa.create_engine(postgresql_engine().url, **options)) as database:
+        store = database.store()
+        store.store([a_message(of=str(number)) for number in range(40)])
+        publisher, metrics = ScriptedPublisher(), CountingMetrics()
+
+        with OutboxRelay(
+            store=store,
+            publisher=publisher,
+            config=OutboxRelayConfig(batch_size=4),
+            metrics=metrics,
+        ):
+            eventually(lambda: len(publisher.delivered_ids()) == 40)
+
+        assert metrics.count("relay_failed") == 0
+        assert (store.backlog().pending, store.backlog().processing) == (0, 0)
 
 
 @pytest.mark.service("postgresql")

@@ -16,7 +16,8 @@ from pragmatic_ddd.errors import (
     UnitOfWorkError,
 )
 from pragmatic_ddd.ports import IUnitOfWork
-from pragmatic_ddd_sqlalchemy.unit_of_work import SqlAlchemyUnitOfWork, SqlAlchemyUnitsOfWork
+from pragmatic_ddd_sqlalchemy.unit_of_work import SqlAlchemyUnitOfWork
+from pragmatic_ddd_sqlalchemy.units_of_work import SqlAlchemyUnitsOfWork
 from tests.adapters.sqlalchemy.databases import any_shop, shop
 from tests.adapters.sqlalchemy.models import Booking, Lorry, Order, Vehicle
 from tests.adapters.sqlalchemy.shop import Shop

@@ -10,7 +10,8 @@ from sqlalchemy.orm.exc import DetachedInstanceError
 from pragmatic_ddd.domain import AggregateRoot, EntityRule, MessageCode, RuleItem
 from pragmatic_ddd.errors import BrokenRuleAggregateError, OutboxStoreError, UnitOfWorkError
 from pragmatic_ddd_sqlalchemy import Repository
-from pragmatic_ddd_sqlalchemy.unit_of_work import SqlAlchemyUnitOfWork, SqlAlchemyUnitsOfWork
+from pragmatic_ddd_sqlalchemy.unit_of_work import SqlAlchemyUnitOfWork
+from pragmatic_ddd_sqlalchemy.units_of_work import SqlAlchemyUnitsOfWork
 from tests.adapters.sqlalchemy.databases import any_shop
 from tests.adapters.sqlalchemy.models import (
     Counter,

@@ -12,8 +12,10 @@ import sqlalchemy as sa
 
 from pragmatic_ddd.ports.outbox_message import Reservation
 from pragmatic_ddd_sqlalchemy.connection_capacity import refuse_oversized
+from pragmatic_ddd_sqlalchemy.dialects.dialect import Inserted
+from pragmatic_ddd_sqlalchemy.dialects.insert_parameters import ownable
 from pragmatic_ddd_sqlalchemy.dialects.sql import Sql
-from pragmatic_ddd_sqlalchemy.dialects.statements import Inserted, named, names_of, ownable
+from pragmatic_ddd_sqlalchemy.dialects.statements import named, names_of
 from pragmatic_ddd_sqlalchemy.rows import as_json, batches
 
 _FRAGMENTS = {

@@ -1,31 +1,12 @@
-"""The outbox in PostgreSQL.
+"""What the outbox asks of PostgreSQL: the statements whose use is the same everywhere.
 
-``clock_timestamp()``, never ``now()``: a transaction that has waited for an aggregate's lock
-began before the one that it waited for. Where it stands in a subquery it is read once, and the
-partial index on the due time is read as a range.
+``clock_timestamp()``, never ``now()``: see the dialect.
 """
 
-from collections.abc import Sequence
-from typing import Any, Self
-
-import attrs
-import sqlalchemy as sa
-
-from pragmatic_ddd.ports.outbox_message import Reservation
-from pragmatic_ddd_sqlalchemy.dialects.locked import Locked
-from pragmatic_ddd_sqlalchemy.dialects.postgresql_insert import PostgreSqlInsert
-from pragmatic_ddd_sqlalchemy.dialects.sql import Sql
-from pragmatic_ddd_sqlalchemy.dialects.statements import (
-    Inserted,
-    Statements,
-    named,
-    names_of,
-    prepared,
-)
-from pragmatic_ddd_sqlalchemy.rows import Row, as_json
+from pragmatic_ddd_sqlalchemy.dialects.statements import Statements
 
 # What stands in several statements in the same words; later ones may stand in earlier ones.
-_FRAGMENTS = {
+FRAGMENTS = {
     "parked": """{aggregates}
 JOIN {outbox} AS o ON o.aggregate_type = b.aggregate_type AND o.aggregate_id = b.aggregate_id
 WHERE o.status NOT IN ('SENT', 'SKIPPED') AND {waits} AND o.due_at > clock_timestamp()""",
@@ -42,62 +23,21 @@ WHERE o.status NOT IN ('SENT', 'SKIPPED') AND {waits} AND o.due_at > clock_times
     GREATEST(clock_timestamp() - o.created_at, interval '1 minute'), interval '1 hour')""",
 }
 
-_TAKE = """
-WITH mine AS MATERIALIZED (
-    SELECT m.id, m.aggregate_type, m.aggregate_id FROM {outbox} AS m
-    WHERE m.id = ANY (CAST(:ids AS bigint[]))
-), gaps AS MATERIALIZED (
-    SELECT a.aggregate_type, a.aggregate_id, (
-        SELECT p.id FROM {outbox} AS p
-        WHERE p.aggregate_type = ANY (ARRAY[a.aggregate_type])
-            AND p.aggregate_id = a.aggregate_id
-            AND p.id < a.top AND p.status NOT IN ('SENT', 'SKIPPED')
-            AND p.claim_token IS DISTINCT FROM CAST(:confirmed AS text)
-            AND p.id NOT IN (SELECT mine.id FROM mine)
-        ORDER BY p.aggregate_type, p.aggregate_id, p.id LIMIT 1
-    ) AS id
-    FROM (
-        SELECT mine.aggregate_type, mine.aggregate_id, max(mine.id) AS top
-        FROM mine GROUP BY mine.aggregate_type, mine.aggregate_id
-    ) AS a
-)
-UPDATE {outbox} AS o
-SET status = 'PROCESSING', claim_token = CAST(:claim_token AS text),
-    claimed_at = clock_timestamp(),
-    due_at = clock_timestamp() + make_interval(secs => CAST(:lease AS float)),
-    attempts = o.attempts
-        + CASE WHEN o.status = 'PROCESSING' OR o.claim_token IS NOT NULL THEN 1 ELSE 0 END
-FROM mine JOIN gaps
-    ON gaps.aggregate_type = mine.aggregate_type AND gaps.aggregate_id = mine.aggregate_id
-WHERE o.id = mine.id AND (gaps.id IS NULL OR mine.id < gaps.id)
-RETURNING {claimed_columns}
-"""
-
-_PARK_TAILS = """
-WITH tail AS MATERIALIZED (
-    SELECT o.id FROM {outbox} AS f
-    JOIN {outbox} AS o ON o.aggregate_type = f.aggregate_type
-        AND o.aggregate_id = f.aggregate_id AND o.id > f.id
-    WHERE f.id = ANY (ARRAY({ids})) AND f.status = 'FAILED'
-        AND o.status NOT IN ('SENT', 'SKIPPED') AND {waits}
-    FOR UPDATE OF o SKIP LOCKED
-)
-UPDATE {outbox} AS o SET due_at = {parked_until}
-WHERE o.id = ANY (ARRAY(SELECT tail.id FROM tail))
-"""
-
 # The aggregates with a hindered row are read once and hashed, and only their rows are probed:
 # while some long transaction keeps dead rows alive, each probe of a hot aggregate passes over
 # all of them. With very many hindered rows every row is probed instead. The CASE keeps
 # the planner from making joins of this, whose order of rows or estimates might go wrong.
-_STATEMENTS = Statements(
+# The hindered are read in the order of their index. Else the planner might read the table, and
+# hope to have its ten thousand soon: what is sent keeps its token, so that it takes most of what
+# is unsent to have one.
+STATEMENTS = Statements(
     lock_due="""
 WITH hindered AS MATERIALIZED (
     SELECT h.aggregate_type, h.aggregate_id FROM {outbox} AS h
     WHERE h.status NOT IN ('SENT', 'SKIPPED')
         AND (h.status <> 'PENDING' OR h.failures > 0 OR h.claim_token IS NOT NULL)
         AND h.claim_token IS DISTINCT FROM CAST(:confirmed AS text)
-    LIMIT 10000
+    ORDER BY h.aggregate_type, h.aggregate_id, h.id LIMIT 10000
 )
 SELECT o.id, o.aggregate_type, o.aggregate_id, o.due_at,
     o.status = 'PROCESSING' OR o.claim_token IS NOT NULL AS lapsed, o.attempts > 0 AS tried
@@ -284,59 +224,3 @@ FOR UPDATE OF o SKIP LOCKED
 """,
     delete="DELETE FROM {outbox} AS o WHERE o.id = ANY (ARRAY({ids}))",
 )
-
-
-@attrs.frozen(kw_only=True)
-class PostgreSqlDialect:
-    """The SQL for one table in PostgreSQL."""
-
-    statements: Statements[Sql]
-    isolation_level: str | None = "READ COMMITTED"
-    opening: Sql | None = None
-    settles_beside_claims: bool = True
-    oldest_server: str = "PostgreSQL 12 (AS MATERIALIZED)"
-    committing_insert: PostgreSqlInsert
-    _take: Sql
-    _park_tails: Sql
-
-    @classmethod
-    def for_table(cls, table: sa.Table, dialect: sa.Dialect) -> Self:
-        """Put the table's names into the SQL."""
-        names = _FRAGMENTS | names_of(table, dialect)
-        return cls(
-            statements=prepared(_STATEMENTS, names),
-            committing_insert=PostgreSqlInsert.for_table(table, dialect),
-            take=named(_TAKE, names),
-            park_tails=named(_PARK_TAILS, names),
-        )
-
-    def serves(self, dialect: sa.Dialect) -> bool:
-        return (dialect.server_version_info or ()) >= (12,)
-
-    def insert(
-        self,
-        connection: sa.Connection,
-        rows: Sequence[dict[str, Any]],
-        reservation: Reservation | None,
-    ) -> dict[str, Inserted]:
-        return self.committing_insert.insert(connection, rows, reservation)
-
-    def take(
-        self,
-        connection: sa.Connection,
-        locked: Locked,
-        *,
-        claim_token: str,
-        lease_seconds: float,
-        confirmed_token: str,
-    ) -> Sequence[Row]:
-        parameters = {
-            "ids": f"{{{','.join(str(row.id) for row in locked.rows)}}}",
-            "claim_token": claim_token,
-            "lease": lease_seconds,
-            "confirmed": confirmed_token,
-        }
-        return self._take.execute(connection, parameters).all()
-
-    def park_tails(self, connection: sa.Connection, ids: Sequence[int]) -> None:
-        self._park_tails.execute(connection, {"batch": as_json(ids)})

@@ -10,15 +10,14 @@ import attrs
 import sqlalchemy as sa
 
 from pragmatic_ddd.ports.outbox_message import Reservation
-from pragmatic_ddd_sqlalchemy.dialects.pipelined_commit import execute_and_commit, has_pipeline
-from pragmatic_ddd_sqlalchemy.dialects.sql import Sql
-from pragmatic_ddd_sqlalchemy.dialects.statements import (
-    Inserted,
-    insert_parameters,
-    named,
-    names_of,
-    reserved,
+from pragmatic_ddd_sqlalchemy.dialects.dialect import Inserted
+from pragmatic_ddd_sqlalchemy.dialects.insert_parameters import insert_parameters, reserved
+from pragmatic_ddd_sqlalchemy.dialects.postgresql.pipelined_commit import (
+    execute_and_commit,
+    has_pipeline,
 )
+from pragmatic_ddd_sqlalchemy.dialects.sql import Sql
+from pragmatic_ddd_sqlalchemy.dialects.statements import named, names_of
 
 # A scalar subquery is probed row by row; EXISTS might become a hash over all unsent rows.
 # Above READ COMMITTED it is not evaluated at all. At REPEATABLE READ the snapshot may be older
