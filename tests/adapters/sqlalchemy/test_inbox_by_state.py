@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pragmatic_ddd.application.inbox import once_by_state
+from pragmatic_ddd.application.inbox import StateSubscriber, once_by_state
 from pragmatic_ddd.errors import ConfigurationError
 from pragmatic_ddd_sqlalchemy import SqlAlchemyUnitsOfWork
 from tests.adapters.sqlalchemy.models import Note, OrderPaid
@@ -23,7 +23,7 @@ def test_an_aggregate_without_a_version_is_refused(shop: Shop) -> None:
     with shop.sessions.begin() as session:
         session.add(Note(id="n1"))
     applied: list[Note] = []
-    subscriber = once_by_state(
+    subscriber: StateSubscriber[OrderPaid, Note] = once_by_state(
         SqlAlchemyUnitsOfWork(shop.sessions),
         Note,
         is_applied=lambda note, event: bool(applied),
