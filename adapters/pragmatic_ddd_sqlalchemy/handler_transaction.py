@@ -2,13 +2,14 @@
 
     begin ──▶ mark ──▶ already there, or a gap ──▶ roll back
                │  └──▶ lost a race: from the beginning, a few times
-               └──▶ handler ──▶ the same transaction is still open ──▶ commit
+               └──▶ handler ──▶ the same transaction is still open, and whole ──▶ commit
                         └── it commits ──▶ refused before anything is committed
 
 A handler that committed in its midst would leave a mark for what it has yet to do.
 """
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
 import attrs
@@ -22,32 +23,41 @@ from pragmatic_ddd_sqlalchemy.engine import is_safe
 from pragmatic_ddd_sqlalchemy.errors import is_conflict, lost_races_told, translated
 from pragmatic_ddd_sqlalchemy.own_transactions import pause
 from pragmatic_ddd_sqlalchemy.same_database import commits_each_statement
-from pragmatic_ddd_sqlalchemy.undone import notice_undone, refuse_undone
+from pragmatic_ddd_sqlalchemy.undone import notice_undone, refuse_rolling_back, refuse_undone
 from pragmatic_ddd_sqlalchemy.unit_of_work import SqlAlchemyUnitOfWork
+from pragmatic_ddd_sqlalchemy.writes_elsewhere import writes_elsewhere_refused
 
 WorkT = TypeVar("WorkT", bound=Session | SqlAlchemyUnitOfWork)
 AnswerT = TypeVar("AnswerT")
 
 _TRIES = 8
+_JOINS_NONE = (
+    "an inbox joins none, because what it has marked must be committed when it says that an event "
+    "was handled"
+)
 
 
 @attrs.define(eq=False)
 class _CommitGuard:
-    """Refuses a session's commits until it is opened."""
+    """Refuses the commits of a connection, by its session or not, until it is opened."""
 
     is_open: bool = False
 
-    def check(self, session: Session) -> None:
+    def check(self, connection: sa.Connection) -> None:
         """Refuse a commit.
 
         Raises:
-            UnitOfWorkError: It is not open, and this is no savepoint's.
+            UnitOfWorkError: It is not open; the transaction is rolled back.
         """
-        if not self.is_open and not session.in_nested_transaction():
-            raise UnitOfWorkError(
-                "the inbox commits what a handler has written, together with its mark: the handler "
-                "must not"
-            )
+        if self.is_open:
+            return
+        # SQLAlchemy takes a commit that fails for one that has ended the transaction.
+        with contextlib.suppress(Exception):  # of a connection that is lost
+            connection.dialect.do_rollback(connection.connection)
+        raise UnitOfWorkError(
+            "the inbox commits what a handler has written, together with its mark: the handler "
+            "must not"
+        )
 
 
 @attrs.frozen(eq=False)
@@ -91,7 +101,8 @@ class HandlerTransactions(Generic[WorkT]):
         Raises:
             ConcurrencyError: Somebody else was faster.
             OutboxStoreError: The database failed.
-            UnitOfWorkError: The handler has ended the transaction, or it would not be one.
+            UnitOfWorkError: The handler has ended the transaction, or written in another one, or
+                it would not be one.
             Exception: Whatever the handler raises.
         """
         for tries in range(1, _TRIES):
@@ -112,6 +123,8 @@ class HandlerTransactions(Generic[WorkT]):
     ) -> AnswerT | None:
         work = self.begin()
         session = _session_of(work)
+        if session.in_transaction():  # it is somebody else's, and is left to them
+            raise UnitOfWorkError(f"the session is in a transaction already: {_JOINS_NONE}")
         with work:
             connection = self._connection(session)
             answer = self._marked(connection, mark)
@@ -120,6 +133,11 @@ class HandlerTransactions(Generic[WorkT]):
             return answer
 
     def _connection(self, session: Session) -> sa.Connection:
+        if session.twophase:
+            raise UnitOfWorkError(
+                "an inbox takes no part in two-phase commits: what is prepared is neither handled "
+                "nor free to be handled by another one"
+            )
         try:
             bind = session.get_bind(clause=self._anything)
         except UnboundExecutionError as error:
@@ -127,6 +145,8 @@ class HandlerTransactions(Generic[WorkT]):
                 f"the session has no bind for the inbox: bind {self.table.fullname} where its "
                 "handlers write"
             ) from error
+        if isinstance(bind, sa.Connection) and bind.in_transaction():
+            raise UnitOfWorkError(f"the session joins its connection's: {_JOINS_NONE}")
         with translated():
             connection = session.connection(bind_arguments={"bind": bind})
         if commits_each_statement(connection):
@@ -158,23 +178,24 @@ class HandlerTransactions(Generic[WorkT]):
         handler: Callable[[WorkT], object],
     ) -> None:
         begun = session.get_transaction(), connection.get_transaction()
-        guard = _CommitGuard()
-        sa.event.listen(session, "before_commit", guard.check)
-        handler(work)
-        still = session.get_transaction(), connection.get_transaction()
-        if connection.closed or still != begun:
-            raise UnitOfWorkError(
-                "the handler has ended the transaction in which the event is marked: leave that to "
-                "the inbox"
-            )
-        with translated(connection):
-            refuse_undone(connection)
-        guard.is_open = True
-        if isinstance(work, SqlAlchemyUnitOfWork):
-            work.commit()
-        else:
-            with translated(connection), lost_races_told():
-                session.commit()
+        with _commits_guarded(session, connection) as guard:
+            handler(work)
+            root = connection.get_transaction()
+            is_active = root is not None and root.is_active
+            if not is_active or (session.get_transaction(), root) != begun:
+                raise UnitOfWorkError(
+                    "the handler has ended the transaction in which the event is marked: leave "
+                    "that to the inbox"
+                )
+            with translated(connection):
+                refuse_undone(connection)
+                refuse_rolling_back(connection)
+            guard.is_open = True
+            if isinstance(work, SqlAlchemyUnitOfWork):
+                work.commit()
+            else:
+                with translated(connection), lost_races_told():
+                    session.commit()
 
 
 class _LostRaceError(Exception):
@@ -183,6 +204,18 @@ class _LostRaceError(Exception):
     def __init__(self, error: DBAPIError) -> None:
         super().__init__(error)
         self.error = error
+
+
+@contextlib.contextmanager
+def _commits_guarded(session: Session, connection: sa.Connection) -> Iterator[_CommitGuard]:
+    """Guard them until the end: both may be used again."""
+    guard = _CommitGuard()
+    sa.event.listen(connection, "commit", guard.check)
+    try:
+        with writes_elsewhere_refused(session, connection):
+            yield guard
+    finally:
+        sa.event.remove(connection, "commit", guard.check)
 
 
 def _session_of(work: object) -> Session:

@@ -2,8 +2,9 @@
 
     UPDATE ── deadlock: all of it is rolled back ── error swallowed ──▶ INSERT, COMMIT
 
-PostgreSQL then refuses every further statement. MySQL and MariaDB begin anew in silence, and
-SQLite commits each statement by itself: events of changes that are gone would be stored.
+PostgreSQL then refuses every further statement, but not the COMMIT: it rolls back, and says so in
+a word that drivers pass over. MySQL and MariaDB begin anew in silence, and SQLite commits each
+statement by itself: events of changes that are gone would be stored.
 """
 
 import functools
@@ -12,6 +13,7 @@ from weakref import WeakSet
 import attrs
 import sqlalchemy as sa
 from sqlalchemy.engine import ExceptionContext
+from sqlalchemy.exc import DBAPIError
 
 from pragmatic_ddd.errors import OutboxStoreError
 
@@ -21,6 +23,8 @@ _FORGETFUL = (*_MYSQL, "sqlite")  # which go on as if nothing had happened
 _UNDOING_CODES = frozenset({1020, 1206, 1213})
 # Lock wait timeout: only where innodb_rollback_on_timeout is set.
 _TIMEOUT_CODE = 1205
+# Of the libpq, in both drivers that have it: in no transaction, and in one that has failed.
+_NOTHING_TO_COMMIT = (0, 3)
 
 
 @attrs.frozen
@@ -74,6 +78,39 @@ def refuse_undone(connection: sa.Connection) -> None:
             "after an error the database has rolled back all of this transaction, not only the "
             "statement or savepoint that failed: roll back, and repeat it"
         )
+
+
+def refuse_rolling_back(connection: sa.Connection) -> None:
+    """Raise where PostgreSQL would roll back when it is told to commit.
+
+    For who has nothing more to write, and would not be refused: see ``refuse_undone``.
+
+    Raises:
+        OutboxStoreError: The transaction must be rolled back, and may be repeated.
+    """
+    if connection.dialect.name == "postgresql" and not _is_whole(connection):
+        raise OutboxStoreError(
+            "after an error, or a statement that has ended it, nothing is left of this transaction "
+            "to be committed: roll back, and repeat it"
+        )
+
+
+def _is_whole(connection: sa.Connection) -> bool:
+    status = _transaction_status(connection)
+    if status is not None:
+        return status not in _NOTHING_TO_COMMIT
+    try:
+        connection.execute(sa.text("SELECT 1"))
+    except DBAPIError:
+        return False
+    return True
+
+
+def _transaction_status(connection: sa.Connection) -> int | None:
+    """Return what the driver knows without asking the server; ``None``: nothing."""
+    info = getattr(connection.connection.driver_connection, "info", None)
+    status: int | None = getattr(info, "transaction_status", None)
+    return status
 
 
 def _rolls_back_on_timeout(connection: sa.Connection) -> bool:

@@ -1,6 +1,7 @@
 """An event's place in the history of its aggregate: what order and gaps are told by."""
 
 import re
+from collections.abc import Callable
 from typing import Final, Self
 
 import attrs
@@ -8,6 +9,13 @@ from attrs import validators
 
 _TEXT = re.compile(r"(0|[1-9][0-9]{0,18})\.(0|[1-9][0-9]{0,9})")
 _RULE = "a version and an index, such as 5.0"
+# What every database keeps as it is.
+_LARGEST_VERSION = 2**63 - 1
+_LARGEST_INDEX = 2**31 - 1
+
+
+def _at_most(largest: int) -> Callable[..., None]:
+    return validators.and_(validators.ge(0), validators.le(largest))
 
 
 @attrs.frozen(kw_only=True, order=True)
@@ -18,11 +26,14 @@ class EventPlace:
         epoch: How often the aggregate's id had been deleted and created anew.
         version: Version of the aggregate in whose change the event was stored, from 1.
         index: Place among the events of that version, from 0.
+
+    Raises:
+        ValueError: One is below 0, or the version above 63 bits, another one above 31.
     """
 
-    epoch: int = attrs.field(default=0, validator=validators.ge(0))
-    version: int = attrs.field(validator=validators.ge(0))
-    index: int = attrs.field(default=0, validator=validators.ge(0))
+    epoch: int = attrs.field(default=0, validator=_at_most(_LARGEST_INDEX))
+    version: int = attrs.field(validator=_at_most(_LARGEST_VERSION))
+    index: int = attrs.field(default=0, validator=_at_most(_LARGEST_INDEX))
 
     def __str__(self) -> str:
         return f"{self.version}.{self.index}"

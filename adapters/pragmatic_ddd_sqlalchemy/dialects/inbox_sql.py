@@ -15,13 +15,16 @@ INSERT INTO {table} (subscriber, message_id, handled_at) VALUES (:subscriber, :m
 _OR_NOTHING = "ON CONFLICT (subscriber, message_id) DO NOTHING"
 
 _PURGE = {
+    # Not WHERE … IN (SELECT … LIMIT): a plan may run that once for each row, and delete more.
     "postgresql": """
-DELETE FROM {table} WHERE (subscriber, message_id) IN (
+WITH old AS (
     SELECT h.subscriber, h.message_id FROM {table} AS h
     WHERE h.handled_at
         <= (SELECT clock_timestamp() - make_interval(secs => CAST(:older_than AS float)))
     ORDER BY h.handled_at LIMIT :limit FOR UPDATE SKIP LOCKED
 )
+DELETE FROM {table} AS d USING old
+WHERE d.subscriber = old.subscriber AND d.message_id = old.message_id
 """,
     "mysql": """
 DELETE FROM {table} WHERE handled_at <= UTC_TIMESTAMP(6) - INTERVAL :older_than SECOND

@@ -161,6 +161,8 @@ class EventConsumption:
         event = self.serializer.deserialize(
             message.payload, event_type=message.event_type, event_version=message.event_version
         )
+        if event.event_id != message.message_id:
+            event = _named(event, message.message_id)
         return with_origin(event, message)
 
     def _dispatch(
@@ -209,3 +211,14 @@ class EventConsumption:
         addressee = Addressee(subscriber=subscriber.code, consumer_group=self.group)
         self.delay(attrs.evolve(received, addressee=addressee), subscriber)
         done.add(subscriber.code)
+
+
+def _named(event: DomainEvent, event_id: str) -> DomainEvent:
+    """Return an event with the id of its message: a body without one has another in each try."""
+    named = object.__new__(type(event))
+    named.__dict__.update(event.__dict__, event_id=event_id)
+    try:
+        attrs.validate(named)  # type: ignore[arg-type]  # its base made it an attrs class
+    except ValueError as error:
+        raise EventDeserializationError(event.event_type, "event_id", str(error)) from error
+    return named

@@ -83,6 +83,7 @@ _FALSE: Final = "false"
 _LARGEST_NUMBER: Final = 2**63 - 1
 _IS_SOURCE = re.compile(r"[A-Za-z0-9._~:/?#@!$&'()*+,;=%\[\]-]+")
 _IS_JSON = re.compile(r"application/(?:[\w.+-]+\+)?json\s*(?:;.*)?", re.IGNORECASE)
+_STRUCTURED: Final = "application/cloudevents"
 
 # Headers that are attributes of their own; the other ones travel together in ``headers``.
 _ATTRIBUTE_OF_HEADER: Final = {
@@ -227,6 +228,8 @@ def _check_format(attributes: Mapping[str, str]) -> None:
     if version != _VERSION:
         raise _UnfitError(SPECVERSION, f"{shown(version)}: {_VERSION} is understood")
     content_type = attributes.get(DATACONTENTTYPE) or _JSON  # the broker's own may have told
+    if content_type.lower().startswith(_STRUCTURED):
+        raise _UnfitError(DATACONTENTTYPE, f"{shown(content_type)}: binary mode is understood")
     if not _IS_JSON.fullmatch(content_type):
         raise _UnfitError(DATACONTENTTYPE, f"{shown(content_type)}: {_JSON} is understood")
 

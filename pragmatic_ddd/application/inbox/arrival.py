@@ -1,5 +1,7 @@
 """What an inbox needs to know of an event: read from it, and from the message of its origin."""
 
+import attrs
+
 from pragmatic_ddd.application.event_origin import origin_of
 from pragmatic_ddd.domain.events import DomainEvent
 from pragmatic_ddd.ports import message_headers
@@ -36,30 +38,40 @@ def arrival_of(event: DomainEvent, subscriber: str) -> Arrival:
         subscriber=subscriber,
         message_id=event.event_id,
         aggregate_type=message.aggregate_type,
-        aggregate_id=event.aggregate_id,
+        aggregate_id=message.aggregate_id,
         place=place,
         previous=previous,
     )
 
 
 def fetched_arrival_of(event: DomainEvent, gap: EventGap) -> Arrival:
-    """Return an event that was missing; where no message has brought it, by what the gap says."""
+    """Return an event that was missing; where no message has brought it, by what the gap says.
+
+    Then nobody says what was before it, but that the events of one version follow each other.
+    """
     subscriber, known = gap.arrival.subscriber, gap.arrival
     if origin_of(event) is not None:
         return arrival_of(event, subscriber)
     if not event.aggregate_version:
         return _unplaced(event, subscriber, known.aggregate_type, _NO_VERSION)
+    version, index = event.aggregate_version, event.event_index
+    place = EventPlace(epoch=_epoch_of_missing(version, index, gap), version=version, index=index)
     return Arrival(
         subscriber=subscriber,
         message_id=event.event_id,
         aggregate_type=known.aggregate_type,
         aggregate_id=event.aggregate_id,
-        place=EventPlace(
-            epoch=0 if known.place is None else known.place.epoch,
-            version=event.aggregate_version,
-            index=event.event_index,
-        ),
+        place=place,
+        previous=_within_version(place),
     )
+
+
+def _epoch_of_missing(version: int, index: int, gap: EventGap) -> int:
+    """Return the epoch of an event that is missing: up to the place before, it is that one's."""
+    place, last_missing = gap.arrival.place, gap.arrival.previous
+    if last_missing is not None and (version, index) <= (last_missing.version, last_missing.index):
+        return last_missing.epoch
+    return 0 if place is None else place.epoch
 
 
 def _unplaced(
@@ -84,9 +96,7 @@ def _epoch(message: OutboxMessage) -> int:
 def _previous(message: OutboxMessage, place: EventPlace) -> EventPlace | None:
     text = message.headers.get(message_headers.PREVIOUS_PLACE)
     if text is None:
-        if place.index:
-            return EventPlace(epoch=place.epoch, version=place.version, index=place.index - 1)
-        return None
+        return _within_version(place)
     header = f"header {message_headers.PREVIOUS_PLACE} = {text!r:.60}"
     try:
         previous = EventPlace.parse(text, epoch=place.epoch)
@@ -100,3 +110,8 @@ def _previous(message: OutboxMessage, place: EventPlace) -> EventPlace | None:
         raise ValueError(f"{header}: it is not before {place}")
     # The last event of the aggregate that had the id before.
     return EventPlace.parse(text, epoch=place.epoch - 1)
+
+
+def _within_version(place: EventPlace) -> EventPlace | None:
+    """Return the place before another one of the same version; ``None`` where it is the first."""
+    return attrs.evolve(place, index=place.index - 1) if place.index else None

@@ -17,6 +17,7 @@ from pragmatic_ddd.application.arguments import can_be_called, check_class
 from pragmatic_ddd.application.events.dispatch import refuse_unfinished
 from pragmatic_ddd.domain.aggregate import AggregateRoot
 from pragmatic_ddd.domain.events import DomainEvent
+from pragmatic_ddd.errors import ConfigurationError
 from pragmatic_ddd.ports.unit_of_work import IUnitOfWork
 
 EventT = TypeVar("EventT", bound=DomainEvent)
@@ -55,11 +56,15 @@ class StateSubscriber(Generic[EventT, AggregateT]):
 
         Raises:
             AggregateNotFoundError: There is no such aggregate; its events may come later.
+            ConfigurationError: It has no version: of two deliveries at once, both would apply it.
             ConcurrencyError: Somebody else was faster; have the event delivered again.
             Exception: Of the unit of work, or of what is called; nothing was stored.
         """
         with self.units_of_work() as work:
             aggregate = work.get(self.aggregate_type, self.id_of(event))
+            if not aggregate.new_version:
+                name = aggregate.aggregate_name
+                raise ConfigurationError([f"{name} has no version, by which only one can apply it"])
             if self.is_applied(aggregate, event):
                 return
             refuse_unfinished(self.apply(aggregate, event))

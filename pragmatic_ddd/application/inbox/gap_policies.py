@@ -15,7 +15,9 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from pragmatic_ddd.application.arguments import can_be_called, implements
+from pragmatic_ddd.application.inbox.arrival import fetched_arrival_of
 from pragmatic_ddd.domain.events import DomainEvent
+from pragmatic_ddd.ports.event_place import BEFORE_ALL, EventPlace
 from pragmatic_ddd.ports.inbox import EventGap, GapDecision, IGapPolicy
 
 _WAITS = GapDecision()
@@ -73,16 +75,17 @@ class Fetch:
     classes are brought, the handler must take them, as a ``functools.singledispatch`` does.
 
     Attributes:
-        bring: Given the gap; returns the events between ``gap.last`` and ``gap.arrival``, or as
-            many as it finds, in whatever order. Those that were handled are not handled again.
+        bring: Given the gap; returns the events between ``gap.last`` and ``gap.arrival``, in
+            whatever order. Those that were handled are not handled again. Where it may not find
+            all of them, each must remember its message, as by ``with_origin``: of one that does
+            not, nobody knows what was before it, and what is left out before it counts as handled.
     """
 
     bring: Callable[[EventGap], Sequence[DomainEvent]] = attrs.field(validator=can_be_called())
 
     def decide(self, gap: EventGap) -> GapDecision:
-        """Return what was brought."""
-        brought = sorted(self.bring(gap), key=lambda it: (it.aggregate_version, it.event_index))
-        return GapDecision(missing=brought)
+        """Return what was brought, in order."""
+        return GapDecision(missing=sorted(self.bring(gap), key=lambda it: _place_of(it, gap)))
 
 
 @attrs.frozen
@@ -101,3 +104,7 @@ class StartAnywhere:
     def decide(self, gap: EventGap) -> GapDecision:
         """Return that it is passed over where nothing was handled yet; else ask."""
         return _GOES_ON if gap.last is None else self.otherwise.decide(gap)
+
+
+def _place_of(event: DomainEvent, gap: EventGap) -> EventPlace:
+    return fetched_arrival_of(event, gap).place or BEFORE_ALL

@@ -55,6 +55,7 @@ class OnceSubscriber(Generic[EventT, WorkT]):
 
         Raises:
             EventGapError: Events before it are missing; it must be delivered again.
+            ValueError: The policy has brought an event of another aggregate.
             Exception: As ``IInbox.handle``, or of the handler.
         """
         arrival = arrival_of(event, self.subscriber)
@@ -76,17 +77,18 @@ class OnceSubscriber(Generic[EventT, WorkT]):
     def _bridge(self, event: EventT, gap: EventGap) -> Handling | EventGap:
         decision = self.on_gap.decide(gap)
         for missing in decision.missing:
-            # Any class: which ones are brought is between the policy and the handler.
-            self._handle_missing(missing, gap)
+            if missing.event_id != gap.arrival.message_id:
+                # Any class: which ones are brought is between the policy and the handler.
+                self._handle_missing(missing, gap)
         if decision.missing or decision.go_on:
             return self._handle(event, gap.arrival, past_gap=decision.go_on)
         return gap
 
     def _handle_missing(self, event: DomainEvent, gap: EventGap) -> None:
         handler: Callable[[DomainEvent, WorkT], object] = self.handler  # type: ignore[assignment]
-        answer = self.inbox.handle(
-            fetched_arrival_of(event, gap), lambda work: refuse_unfinished(handler(event, work))
-        )
+        arrival = fetched_arrival_of(event, gap)
+        _check_same_aggregate(arrival, gap.arrival)
+        answer = self.inbox.handle(arrival, lambda work: refuse_unfinished(handler(event, work)))
         if isinstance(answer, EventGap):
             raise _gap_error(answer)
 
@@ -113,6 +115,19 @@ def once(
         ValueError: The subscriber's name is blank.
     """
     return OnceSubscriber(inbox=inbox, subscriber=subscriber, handler=handler, on_gap=on_gap)
+
+
+def _check_same_aggregate(brought: Arrival, arrival: Arrival) -> None:
+    """Refuse an event of another aggregate: its own predecessors would count as handled."""
+    its, needed = (
+        (one.aggregate_type or arrival.aggregate_type, one.aggregate_id)
+        for one in (brought, arrival)
+    )
+    if its != needed:
+        raise ValueError(
+            f"event {brought.message_id} of {its[0]} {its[1]!r} was brought for a gap of "
+            f"{needed[0]} {needed[1]!r}: only events of the same aggregate can be missing"
+        )
 
 
 def _gap_error(gap: EventGap) -> EventGapError:

@@ -28,6 +28,7 @@ from pragmatic_ddd_sqlalchemy import (
     inbox_table,
 )
 from pragmatic_ddd_sqlalchemy.errors import RefusedByDatabaseError
+from tests import servers
 from tests.adapters.sqlalchemy.databases import EVERY_DATABASE, shop
 from tests.adapters.sqlalchemy.models import Order
 from tests.adapters.sqlalchemy.outboxes import engine_of
@@ -175,6 +176,22 @@ def test_what_was_handled_long_ago_is_forgotten_in_batches(database: InboxDataba
     assert counts == [2, 2, 1, 0]
     assert inbox.handle(an_arrival(of="a"), _do_nothing) is Handling.HANDLED
     assert inbox.handle(an_arrival(of="young"), _do_nothing) is Handling.REPEATED
+
+
+@pytest.mark.service("postgresql")
+def test_a_batch_is_no_larger_than_it_says_whatever_the_plan_is() -> None:
+    """A nested loop runs a subquery again for each row, and finds the next ones to delete."""
+    plans = " ".join(f"-c enable_{one}=off" for one in ("hashagg", "hashjoin", "mergejoin", "sort"))
+    options = {"options": f"{plans} -c enable_material=off"}
+    engine = sa.create_engine(servers.postgresql_url(), connect_args=options)
+    with inbox_database(engine) as database:
+        inbox = database.message_inbox()
+        for number in range(6):
+            inbox.handle(an_arrival(of=str(number)), _do_nothing)
+
+        counts = [inbox.purge(older_than=dt.timedelta(), batch_size=2) for _ in range(4)]
+
+    assert counts == [2, 2, 2, 0]
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,10 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+import attrs
 import pytest
 
+from pragmatic_ddd.application.event_origin import origin_of
 from pragmatic_ddd.application.events import (
     EVERYBODY,
     Addressee,
@@ -20,7 +22,7 @@ from pragmatic_ddd.application.events import (
 from pragmatic_ddd.application.outbox import EventEncoding
 from pragmatic_ddd.domain import DomainEvent
 from pragmatic_ddd.errors import EventDeserializationError, UnknownEventTypeError
-from pragmatic_ddd.ports import Delivery, Subscriber
+from pragmatic_ddd.ports import Delivery, OutboxMessage, Subscriber
 from pragmatic_ddd_local import CountingMetrics
 from pragmatic_ddd_orjson import EventTypeRegistry, OrjsonEventSerializer
 
@@ -186,6 +188,37 @@ def test_what_cannot_be_read_fails_for_every_subscriber_and_for_good(consumer: C
 
     assert is_final(caught.value)
     assert consumer.metrics.count("consume_failed", final=True) == 2
+    assert consumer.called == []
+
+
+def test_an_event_has_the_id_of_its_message_in_every_try(consumer: Consumer) -> None:
+    """A body without one is read with a new one each time."""
+    seen: list[OrderPaid] = []
+    consumer.registry.register_subscriber("mail", OrderPaid, seen.append)
+    message = OutboxMessage(
+        message_id="theirs-1",
+        aggregate_type="",
+        aggregate_id="order-1",
+        event_type="shop.order.paid",
+        payload=b'{"aggregate_id": "order-1", "total": 5}',
+    )
+
+    for key in ("7", "8"):
+        consumer.handle(ReceivedEvent(message=message), key=key)
+
+    assert [(event.event_id, event.total) for event in seen] == [("theirs-1", 5)] * 2
+    assert [origin_of(event) for event in seen] == [message] * 2
+
+
+def test_an_id_that_no_event_can_have_makes_the_message_unreadable(consumer: Consumer) -> None:
+    consumer.add("mail")
+    received = consumer.received()
+    odd = attrs.evolve(received, message=attrs.evolve(received.message, message_id="a\nb"))
+
+    with pytest.raises(EventDeserializationError, match="printable") as caught:
+        consumer.handle(odd)
+
+    assert caught.value.field == "event_id"
     assert consumer.called == []
 
 

@@ -247,6 +247,9 @@ def test_without_what_is_needed_it_is_no_event(name: str, value: str | None) -> 
     ("name", "value", "reason"),
     [
         ("specversion", "2.0", "1.0 is understood"),
+        ("specversion", "0.3", "1.0 is understood"),
+        ("datacontenttype", "application/cloudevents+json; charset=UTF-8", "binary mode"),
+        ("datacontenttype", "Application/CloudEvents-Batch+JSON", "binary mode"),
         ("datacontenttype", "application/avro", "application/json is understood"),
         ("aggregateversion", "-1", "from 0 to"),
         ("aggregateversion", "٣", "in digits"),

@@ -14,10 +14,12 @@ class OrderShipped(DomainEvent, name="test.inbox.order.shipped"):
     pass
 
 
-def paid(version: int = 1, *, index: int = 0, of: str = "1") -> OrderPaid:
+def paid(
+    version: int = 1, *, index: int = 0, of: str = "1", event_id: str | None = None
+) -> OrderPaid:
     """Return an event that no message has brought."""
-    event_id = f"{of}-{version}.{index}"
-    return OrderPaid(aggregate_id=of, event_id=event_id).placed_at(version, index)
+    event = OrderPaid(aggregate_id=of, event_id=event_id or f"{of}-{version}.{index}")
+    return event.placed_at(version, index)
 
 
 def brought(

@@ -55,6 +55,9 @@ def test_a_place_before_that_is_not_lower_is_of_the_epoch_before(previous: str) 
         (brought(paid(5), previous="5.0"), "header previousplace = '5.0': it is not before 5.0"),
         (brought(paid(5), epoch="-1"), "header aggregateepoch = '-1': a whole number"),
         (brought(paid(5), epoch="9" * 20), "header aggregateepoch"),
+        (brought(paid(2**63)), "'version' must be <= 9223372036854775807"),
+        (brought(paid(5, index=2**31)), "'index' must be <= 2147483647"),
+        (brought(paid(5), previous="4.9999999999"), "'index' must be <= 2147483647"),
     ],
 )
 def test_an_event_without_a_place_says_why(event: OrderPaid, why: str) -> None:
@@ -77,6 +80,23 @@ def test_what_was_fetched_has_its_place_within_the_aggregate_of_the_gap() -> Non
     assert arrival.aggregate_type == "test.order"
     assert arrival.place == EventPlace(epoch=1, version=3)
     assert arrival.previous is None
+
+
+def test_of_what_was_fetched_the_events_of_one_version_follow_each_other() -> None:
+    gap = EventGap(arrival=arrival_of(brought(paid(5), previous="3.1"), "ship"), last=None)
+
+    assert fetched_arrival_of(paid(3, index=1), gap).previous == EventPlace(version=3)
+    assert fetched_arrival_of(paid(3), gap).previous is None
+
+
+def test_what_was_fetched_of_the_aggregate_that_had_the_id_before_is_of_its_epoch() -> None:
+    arrival = arrival_of(brought(paid(1), previous="5.1", epoch="2"), "ship")
+    gap = EventGap(arrival=arrival, last=EventPlace(epoch=1, version=3))
+
+    assert fetched_arrival_of(paid(4), gap).place == EventPlace(epoch=1, version=4)
+    assert fetched_arrival_of(paid(5, index=1), gap).place == EventPlace(
+        epoch=1, version=5, index=1
+    )
 
 
 def test_what_was_fetched_with_its_message_says_it_itself() -> None:

@@ -156,6 +156,60 @@ def test_what_is_fetched_needs_no_message(handler: Handler) -> None:
     assert handler.handled == ["1-1.0", "1-2.0", "1-3.0"]
 
 
+def test_the_end_of_an_aggregate_is_fetched_for_the_new_one_with_its_id(handler: Handler) -> None:
+    """Else the new one would be taken to be behind it, and all its first events dropped."""
+    old = history(5)
+    subscriber = _watermark_subscriber(handler, Fetch(lambda _: [paid(5), paid(4)]))
+    for event in old[:3]:
+        subscriber(event)
+    new = [
+        brought(paid(1, event_id="new-1"), previous="5.0", epoch="1"),
+        brought(paid(2, event_id="new-2"), previous="1.0", epoch="1"),
+    ]
+
+    for event in new:
+        subscriber(event)
+
+    assert handler.handled[3:] == ["1-4.0", "1-5.0", "new-1", "new-2"]
+
+
+def test_what_is_fetched_over_two_epochs_is_handled_in_order(handler: Handler) -> None:
+    old = history(2)
+    new = [
+        brought(paid(1, event_id="new-1"), previous="2.0", epoch="1"),
+        brought(paid(2, event_id="new-2"), previous="1.0", epoch="1"),
+    ]
+    subscriber = _watermark_subscriber(handler, Fetch(lambda _: [new[0], old[1], old[0]]))
+
+    subscriber(new[1])
+
+    assert handler.handled == ["1-1.0", "1-2.0", "new-1", "new-2"]
+
+
+def test_the_event_that_has_come_may_be_among_those_that_are_fetched(handler: Handler) -> None:
+    past = history(3)
+    subscriber = _watermark_subscriber(handler, Fetch(lambda _: [paid(1), paid(2), paid(3)]))
+
+    subscriber(past[2])
+    subscriber(past[2])
+
+    assert handler.handled == ["1-1.0", "1-2.0", "1-3.0"]
+
+
+def test_a_fetched_event_of_another_aggregate_is_refused(handler: Handler) -> None:
+    """It would be taken for the first one of its aggregate, and those before it be lost."""
+    brings: list[OrderPaid] = [paid(7, of="2")]
+    subscriber = _watermark_subscriber(handler, Fetch(lambda _: brings))
+
+    with pytest.raises(ValueError, match=r"2-7\.0 of test.order '2' was brought for a gap"):
+        subscriber(history(3)[2])
+    brings[:] = [brought(paid(1), previous="0.0", aggregate_type="test.parcel")]
+    with pytest.raises(ValueError, match=r"of test.parcel '1' was brought"):
+        subscriber(history(3)[2])
+
+    assert handler.handled == []
+
+
 def test_what_could_not_be_fetched_is_waited_for(handler: Handler) -> None:
     subscriber = _watermark_subscriber(handler, Fetch(lambda _: [paid(1)]))
 
