@@ -18,6 +18,8 @@ from tests import servers
 from tests.script import ROOT
 
 _LOGS = Path("build", "tests")
+# Each of these waits for its broker, nearly all of its time.
+_BROKERS = [f"tests/adapters/{name}" for name in ("kafka", "rabbitmq", "redis", "rocketmq")]
 
 
 @attrs.frozen
@@ -51,14 +53,19 @@ class Suite:
 def main() -> int:
     """Run all tests; returns 0 if they passed."""
     _LOGS.mkdir(parents=True, exist_ok=True)
-    grpc = [
-        *(str(servers.grpc_python()), "-u", "-m", "pytest", "tests/adapters/rocketmq_grpc"),
-        *("-o", f"cache_dir={_LOGS / 'rocketmq_grpc_cache'}"),
-    ]
+    python, grpc_python = sys.executable, str(servers.grpc_python())
     return run(
-        Suite("rocketmq_grpc", grpc, _LOGS / "rocketmq_grpc.log"),
-        Suite("main", [sys.executable, "-m", "pytest"]),
+        _beside("rocketmq_grpc", grpc_python, "tests/adapters/rocketmq_grpc"),
+        _beside("brokers", python, *_BROKERS),
+        Suite("main", [python, "-m", "pytest", *(f"--ignore={folder}" for folder in _BROKERS)]),
     )
+
+
+def _beside(name: str, python: str, *folders: str) -> Suite:
+    # Each remembers in a folder of its own what has failed: the last one would forget the others'.
+    memory = ["-o", f"cache_dir={_LOGS / name}"]
+    command = [python, "-u", "-m", "pytest", *memory, *folders]
+    return Suite(name, command, _LOGS / f"{name}.log")
 
 
 def run(*suites: Suite) -> int:
