@@ -24,8 +24,7 @@ demo: $(READY) ## Run the demonstration
 	$(BIN)/python -m examples.demo
 
 test: $(READY) $(GRPC_READY) ## Run the tests; those that need a service that is not there are skipped
-	$(BIN)/pytest
-	.venv-grpc/bin/pytest tests/adapters/rocketmq_grpc
+	$(BIN)/python -m tests.suites
 
 check: $(READY) ## Lint, format, types and import rules
 	$(BIN)/ruff check

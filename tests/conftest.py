@@ -10,6 +10,7 @@ import pytest
 
 from tests import servers
 
+_BUILD = Path(__file__).parent.parent / "build"
 _GRPC_TESTS = Path(__file__).parent / "adapters" / "rocketmq_grpc"
 _HAS_GRPC_CLIENT = any(importlib.metadata.distributions(name="rocketmq-python-client"))
 
@@ -19,10 +20,12 @@ pytest.register_assert_rewrite("pragmatic_ddd.testing")
 def pytest_configure(config: pytest.Config) -> None:
     """Let each child process read what another one has compiled, though nobody keeps such files.
 
-    They are in a folder that ends with this run.
+    They are in a folder that ends with this run, and where it was killed with the next
+    ``make clean``.
     """
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
-        compiled = tempfile.TemporaryDirectory(prefix="pragmatic-ddd-pycache-")
+        _BUILD.mkdir(exist_ok=True)
+        compiled = tempfile.TemporaryDirectory(prefix="pycache-", dir=_BUILD)
         os.environ["PYTHONPYCACHEPREFIX"] = compiled.name
         config.add_cleanup(compiled.cleanup)
 

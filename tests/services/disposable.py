@@ -29,10 +29,11 @@ def disposable(name: str, folder: Path) -> Iterator[Service]:
         ServiceError: It did not start, or a program for it is missing.
     """
     server = _SERVERS[name]
-    service = Service(server(folder, Port.free(server.ports_in_a_row)))
-    debian.check([service.server.packages])
-    try:
-        service.start()
-        yield service
-    finally:
-        service.kill()
+    with Port.kept(server.ports_in_a_row) as port:
+        service = Service(server(folder, port))
+        debian.check([service.server.packages])
+        try:
+            service.start()
+            yield service
+        finally:
+            service.kill()

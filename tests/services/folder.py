@@ -9,6 +9,9 @@ from pathlib import Path
 #: Everything that a service leaves behind is in here, one folder each.
 STATE = Path(__file__).resolve().parents[2] / "build" / "services"
 
+#: In the folder of a service: its temporary files; there, and empty, whenever it starts.
+TEMPORARY = "tmp"
+
 
 def make_whole(directory: Path, fill: Callable[[Path], None]) -> None:
     """Create a directory unless it exists; an interrupted ``fill`` leaves none behind."""

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tests.services import maven
 from tests.services.folder import STATE, exclusive, make_whole
+from tests.services.java import java
 from tests.services.port import Port
 from tests.services.process import run
 
@@ -22,6 +23,12 @@ VERSION = "4.2.0"
 _JARS = STATE / "kafka-jars" / VERSION
 _ARTIFACTS = [f"org.apache.kafka:kafka_2.13:{VERSION}", "org.slf4j:slf4j-simple:1.7.36"]
 _CLUSTER = "AAAAAAAAQACAAAAAAAAAAQ"
+_JAVA = [
+    "-Xms128m",
+    "-Xmx384m",
+    "-XX:TieredStopAtLevel=1",  # a start takes two thirds of the processor's time
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+]
 _SETTINGS = """\
 process.roles=broker,controller
 node.id=1
@@ -85,7 +92,7 @@ class Kafka:
         self._write_settings("server", self._data)
 
     def command(self) -> Sequence[str]:
-        return _java("kafka.Kafka", str(self._settings("server")))
+        return [*java(_JARS, self.folder, _JAVA), "kafka.Kafka", str(self._settings("server"))]
 
     def environment(self) -> Mapping[str, str]:
         return {}
@@ -101,8 +108,9 @@ class Kafka:
 
     def _format(self, data: Path) -> None:
         self._write_settings("format", data)
-        storage = ["format", "-t", _CLUSTER, "-c", str(self._settings("format"))]
-        run(_java("kafka.tools.StorageTool", *storage), log=self.folder / "log")
+        storage = ["kafka.tools.StorageTool", "format", "-t", _CLUSTER]
+        settings = ["-c", str(self._settings("format"))]
+        run([*java(_JARS, self.folder, _JAVA), *storage, *settings], log=self.folder / "log")
 
     def _settings(self, purpose: str) -> Path:
         return self.folder / f"{purpose}.properties"
@@ -121,18 +129,3 @@ def _fetch_jars() -> None:
     shared = _JARS.parent
     with exclusive(shared):
         make_whole(_JARS, partial(maven.fetch, artifacts=_ARTIFACTS, log=shared / "maven.log"))
-
-
-def _java(main: str, *arguments: str) -> list[str]:
-    return [
-        "java",
-        "-Xms128m",
-        "-Xmx384m",
-        "-XX:+UseSerialGC",
-        "-XX:TieredStopAtLevel=1",  # a start takes two thirds of the processor's time
-        "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-        "-cp",
-        f"{_JARS}/*",
-        main,
-        *arguments,
-    ]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.services import program
-from tests.services.folder import STATE, make_whole
+from tests.services.folder import STATE, TEMPORARY, make_whole
 from tests.services.port import HOST, Port
 from tests.services.process import run
 
@@ -29,8 +29,6 @@ class MariaDb:
         self.folder = STATE / self.name
         self._data = self.folder / "data"
         self._set_up = self.folder / "set_up.sql"
-        # Its own: a server that starts deletes the temporary tables of others there.
-        self._temporary = self.folder / "tmp"
 
     @property
     def url(self) -> str:
@@ -47,14 +45,14 @@ class MariaDb:
     def prepare(self) -> None:
         make_whole(self._data, self._create)
         self._set_up.write_text(_SET_UP)
-        self._temporary.mkdir(exist_ok=True)
 
     def command(self) -> Sequence[str]:
         return [
             program.path("mariadbd"),
             "--no-defaults",
             f"--datadir={self._data}",
-            f"--tmpdir={self._temporary}",
+            # Its own: a server that starts deletes the temporary tables of others there.
+            f"--tmpdir={self.folder / TEMPORARY}",
             f"--bind-address={HOST}",
             f"--port={self._port.number}",
             "--socket=mariadb.sock",  # within the data, so that a long path does not matter

@@ -3,7 +3,8 @@
 import os
 import random
 import socket
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -42,11 +43,31 @@ class Port:
         Raises:
             ServiceError: There is none.
         """
+        with cls.kept(count) as port:
+            return port
+
+    @classmethod
+    @contextmanager
+    def kept(cls, count: int = 1) -> Iterator[Self]:
+        """Keep such a port, and those that follow it, from whoever else looks for a free one.
+
+        As long as the block runs, a server may listen there, end, and come back.
+
+        Raises:
+            ServiceError: There is none.
+        """
         candidates = range(_FIRST_FREE, _LAST_FREE - count)
         for first in random.sample(candidates, len(candidates)):
-            if all(_is_free(number) for number in range(first, first + count)):
-                return cls(first, None)
-        raise ServiceError(f"no {count} ports in a row are free")
+            keepers = _keepers(range(first, first + count))
+            if keepers:
+                break
+        else:
+            raise ServiceError(f"no {count} ports in a row are free")
+        try:
+            yield cls(first, None)
+        finally:
+            for keeper in keepers:
+                keeper.close()
 
     def beside(self, offset: int) -> Self:
         """Return the port that a server takes in addition, and that moves with this one."""
@@ -99,14 +120,24 @@ class Port:
         return "another process"
 
 
-def _is_free(number: int) -> bool:
-    with socket.socket() as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+def _keepers(numbers: range) -> list[socket.socket]:
+    """Return a socket on each of the ports that does not listen; none if somebody has one of them.
+
+    A server asks for an address that may be used again, and gets it: so does the keeper, once it
+    has it. Another keeper does not ask.
+    """
+    keepers = []
+    for number in numbers:
+        keeper = socket.socket()
+        keepers.append(keeper)
         try:
-            listener.bind((HOST, number))
+            keeper.bind((HOST, number))
         except OSError:
-            return False
-    return True
+            for each in keepers:
+                each.close()
+            return []
+        keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    return keepers
 
 
 def _listening(number: int) -> list[str]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from tests.services import maven, remoting
 from tests.services.error import ServiceError
 from tests.services.folder import STATE, exclusive, make_whole
+from tests.services.java import java
 from tests.services.port import HOST, Port
 from tests.services.process import Process
 from tests.services.remoting import RemotingError, RequestCode
@@ -89,7 +90,7 @@ class RocketMqNameServer:
     def command(self) -> Sequence[str]:
         heap = ["-Xms32m", "-Xmx128m", "-XX:TieredStopAtLevel=1"]
         main = "org.apache.rocketmq.namesrv.NamesrvStartup"
-        return [*java(self.folder, "namesrv", heap), main, "-c", str(self._settings)]
+        return [*rocketmq_java(self.folder, "namesrv", heap), main, "-c", str(self._settings)]
 
     def environment(self) -> Mapping[str, str]:
         return {"ROCKETMQ_HOME": str(self.folder)}
@@ -154,7 +155,8 @@ class RocketMqBroker:
         heap = ["-Xms256m", "-Xmx256m", "-XX:MaxDirectMemorySize=512m"]
         main = "org.apache.rocketmq.proxy.ProxyStartup"
         proxy = ["-pm", "local", "-n", self._name_server.address, "-pc", str(self._proxy_settings)]
-        return [*java(self.folder, "proxy", heap), main, *proxy, "-bc", str(self._settings)]
+        broker = ["-bc", str(self._settings)]
+        return [*rocketmq_java(self.folder, "proxy", heap), main, *proxy, *broker]
 
     def environment(self) -> Mapping[str, str]:
         return {"ROCKETMQ_HOME": str(self.folder)}
@@ -212,15 +214,11 @@ def fetch_jars() -> None:
         make_whole(_JARS, fetch)
 
 
-def java(folder: Path, log_settings: str, options: Sequence[str]) -> list[str]:
+def rocketmq_java(folder: Path, log_settings: str, options: Sequence[str]) -> list[str]:
     """Return the beginning of a command: Java with the jars, logging into a folder."""
-    return [
-        "java",
-        *options,
-        "-XX:+UseSerialGC",
+    own = [
         "-Djava.net.preferIPv4Stack=true",
         f"-Duser.home={folder}",  # where its logs go
         f"-Drmq.logback.configurationFile=rmq.{log_settings}.logback.xml",
-        "-cp",
-        f"{_JARS}/*",
     ]
+    return java(_JARS, folder, [*options, *own])

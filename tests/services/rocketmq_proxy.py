@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.services.port import HOST, Port
-from tests.services.rocketmq import CLUSTER, PACKAGES, fetch_jars, java, name_server_port
+from tests.services.rocketmq import CLUSTER, PACKAGES, fetch_jars, name_server_port, rocketmq_java
 
 
 class RocketMqProxy:
@@ -67,7 +67,7 @@ class RocketMqProxy:
         heap = ["-Xms64m", "-Xmx192m", "-XX:MaxDirectMemorySize=256m", "-XX:TieredStopAtLevel=1"]
         main = "org.apache.rocketmq.proxy.ProxyStartup"
         proxy = ["-pm", "cluster", "-n", name_server_port().address, "-pc", str(self._settings)]
-        return [*java(self.folder, "proxy", heap), main, *proxy]
+        return [*rocketmq_java(self.folder, "proxy", heap), main, *proxy]
 
     def environment(self) -> Mapping[str, str]:
         return {"ROCKETMQ_HOME": str(self.folder)}

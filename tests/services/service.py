@@ -3,18 +3,20 @@
     build/services/<name>/pid     pid and start time while it runs
     build/services/<name>/log     what the server prints
     build/services/<name>/data    what it keeps; stays when it stops
+    build/services/<name>/tmp     its temporary files; emptied when it starts
 
 A service is whoever the pid file names, in this checkout; it never touches another's.
 """
 
 import datetime as dt
+import shutil
 import signal
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from tests.services.error import ServiceError
-from tests.services.folder import exclusive
+from tests.services.folder import TEMPORARY, exclusive
 from tests.services.process import Process, holds, launch
 from tests.services.server import IServer
 
@@ -99,12 +101,15 @@ class Service:
         for port in self.server.ports:
             if port.accepts():
                 raise ServiceError(f"port {port.number} is taken by {port.owner()}; {port.remedy}")
+        temporary = self.folder / TEMPORARY
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir(exist_ok=True)
         self.server.prepare()
         process = launch(
             self.server.command(),
             cwd=self.folder,
             log=self.log,
-            environment=self.server.environment(),
+            environment={"TMPDIR": str(temporary), **self.server.environment()},
         )
         process.write(self.folder / "pid")
         return process

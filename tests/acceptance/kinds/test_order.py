@@ -8,7 +8,7 @@ import pytest
 
 from pragmatic_ddd.application.outbox import OutboxRelay, OutboxRelayConfig
 from pragmatic_ddd.testing.faults import ScriptedPublisher, Step, fails, rejects
-from pragmatic_ddd.testing.messages import a_message
+from pragmatic_ddd.testing.messages import A_MINUTE, a_message
 from tests.acceptance.kinds.virtual_time import VirtualTime
 from tests.databases import OutboxDatabase
 from tests.unit.application.outbox.builders import seconds
@@ -20,7 +20,7 @@ _LONGEST_RUN_SECONDS = 60.0
 
 
 def _relay(virtual: VirtualTime, publisher: ScriptedPublisher) -> OutboxRelay:
-    config = OutboxRelayConfig(batch_size=200, backoff_base=seconds(1))
+    config = OutboxRelayConfig(batch_size=200, backoff_base=A_MINUTE)
     return OutboxRelay(
         store=virtual.store(), publisher=publisher, config=config, monotonic=virtual.monotonic
     )
@@ -51,7 +51,7 @@ def test_a_failed_event_holds_up_its_own_aggregate_and_no_other(
         _drain(relay)
         assert publisher.delivered_ids() == _W
         relay.store.replay(["v1"])
-    virtual.pass_time(seconds(1))
+    virtual.pass_time(A_MINUTE)
     _drain(relay)
     assert publisher.delivered_ids() == _W + _V
 

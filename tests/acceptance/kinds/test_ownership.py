@@ -27,9 +27,9 @@ from pragmatic_ddd.testing.messages import a_message, delivered
 from pragmatic_ddd_local import CountingMetrics
 from tests.acceptance.kinds.virtual_time import VirtualTime
 from tests.databases import OutboxDatabase
-from tests.unit.application.outbox.builders import eventually, push, seconds
+from tests.unit.application.outbox.builders import DEADLINE, eventually, push, seconds
 
-CONFIG = OutboxRelayConfig(lease=seconds(10), grace=seconds(10), batch_size=50)
+CONFIG = OutboxRelayConfig(lease=seconds(60), grace=seconds(60), batch_size=50)
 A_SECOND = seconds(1)
 
 
@@ -75,12 +75,12 @@ def test_a_relay_leaves_alone_what_the_eager_publisher_is_sending(
     with eager:
         push(eager, a_message("m1"))
         eventually(lambda: publisher.tried)
-        virtual.pass_time(CONFIG.grace - seconds(2))
+        virtual.pass_time(CONFIG.grace - seconds(20))
 
         assert [relay.run_once().claimed for _ in range(5)] == [0] * 5
 
         gate.set()
-        assert eager.wait_until_idle(seconds(10))
+        assert eager.wait_until_idle(DEADLINE)
     assert _row(store, "m1").status is OutboxStatus.SENT
     assert [message.message_id for message in publisher.tried] == ["m1"]
 
@@ -108,7 +108,7 @@ def test_a_relay_that_took_over_from_a_hung_eager_publisher_has_the_last_word(
         settled = _row(store, "m1")
 
         gate.set()
-        assert eager.wait_until_idle(seconds(10))
+        assert eager.wait_until_idle(DEADLINE)
     assert (settled.status, settled.attempts) == (OutboxStatus.SENT, 1)
     assert _row(store, "m1") == settled
     assert metrics.count("published") == metrics.count("published", path=PublishPath.RELAY) == 1
@@ -136,7 +136,7 @@ def test_who_comes_back_after_its_lease_changes_nothing(
         before = [_row(store, one.message_id) for one in stored]
 
         gate.set()
-        lost = late_round.result(10).lost
+        lost = late_round.result(DEADLINE.total_seconds()).lost
 
     assert [_row(store, one.message_id) for one in stored] == before
     assert {one.status for one in before} == {OutboxStatus.SENT}

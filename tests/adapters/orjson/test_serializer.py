@@ -231,7 +231,7 @@ def test_threads_may_meet_a_class_at_the_same_time() -> None:
         payloads: list[bytes] = []
 
         def write() -> None:
-            barrier.wait(10)  # noqa: B023  # the thread ends before the next round
+            barrier.wait(30)  # noqa: B023  # the thread ends before the next round
             payloads.append(shared.serialize(event))  # noqa: B023  # as above
 
         threads = [threading.Thread(target=write) for _ in range(4)]

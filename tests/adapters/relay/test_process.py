@@ -1,5 +1,6 @@
 """``python -m pragmatic_ddd_relay``, as a process."""
 
+import datetime as dt
 import os
 import re
 import signal
@@ -40,7 +41,10 @@ class Process:
         return self._err.read_text()
 
     def says(self, line: str) -> None:
-        eventually(lambda: line in self.said() or self._process.poll() is not None)
+        eventually(
+            lambda: line in self.said() or self._process.poll() is not None,
+            within=dt.timedelta(seconds=_TIMEOUT_SECONDS),
+        )
         assert line in self.said(), self.logged()
 
     def signal(self, number: int) -> None:

@@ -144,7 +144,7 @@ def test_workers_forked_from_a_process_that_has_published_publish_on_connections
             assert not shop.connection_ids() & parents
             begun = time.monotonic()
             assert eager.shutdown()
-            assert time.monotonic() - begun < 4
+            assert time.monotonic() - begun < 20
 
         print(exit_codes([in_child(work) for _ in range(3)]))
         push_some("parent again", 5)
@@ -198,6 +198,9 @@ def test_a_fork_while_the_parent_is_busy_publishing(processes: Processes) -> Non
 @needs_fork
 def test_a_fork_waits_for_a_thread_that_needs_a_second_connection(on_sqlite: Processes) -> None:
     done = on_sqlite.run("""
+        from pragmatic_ddd_sqlalchemy import sqlite_fork
+
+        sqlite_fork._PATIENCE_SECONDS = 30
         is_held, is_forking = threading.Event(), threading.Event()
 
         def hold_two():
@@ -215,7 +218,7 @@ def test_a_fork_waits_for_a_thread_that_needs_a_second_connection(on_sqlite: Pro
         os.register_at_fork(before=is_forking.set)  # called before those that were there before
         begun = time.monotonic()
         print(exit_codes([in_child(lambda: push_some("child", 1))]))
-        assert time.monotonic() - begun < 8
+        assert time.monotonic() - begun < 25
         holder.join()
     """)
 

@@ -464,7 +464,7 @@ def test_a_child_forked_while_it_is_being_started_is_not_stuck() -> None:
     def shuts_down_in_time() -> None:
         shutting_down = threading.Thread(target=manager.shutdown, daemon=True)
         shutting_down.start()
-        shutting_down.join(5)
+        shutting_down.join(20)
         assert not shutting_down.is_alive()
 
     with manager._lock:  # a lock that nobody in the child will let go

@@ -212,7 +212,7 @@ def test_each_thread_that_waits_is_told_in_an_error_of_its_own() -> None:
     with ThreadPoolExecutor(2) as pool:
         calls = [pool.submit(ids.next_id) for _ in range(2)]
         for _ in range(2 * len(calls)):  # each looks again before it waits, and lets the lock go
-            assert looks_at_the_clock.acquire(timeout=10)
+            assert looks_at_the_clock.acquire(timeout=30)
         threads.run()
         told = [call.exception() for call in calls]
 
@@ -379,7 +379,7 @@ def test_a_child_forked_while_a_thread_hands_out_ids_is_not_stuck() -> None:
             allocator._memory._process = os.getpid()  # this one may go on
             taking = threading.Thread(target=ids.next_id, daemon=True)
             taking.start()
-            taking.join(5)
+            taking.join(20)
             os._exit(int(taking.is_alive()))
 
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -22,7 +22,7 @@ from pragmatic_ddd.ports import (
 from pragmatic_ddd.testing.faults import ScriptedPublisher
 from pragmatic_ddd_local import InMemoryOutboxStore
 
-DEADLINE = dt.timedelta(seconds=10)
+DEADLINE = dt.timedelta(seconds=30)
 FAR_AWAY = 1e9
 
 _numbers = itertools.count(1)

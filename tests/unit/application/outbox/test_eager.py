@@ -569,6 +569,7 @@ def test_in_an_outage_nothing_is_reserved_and_what_is_queued_goes_back(
 ) -> None:
     woken = threading.Event()
     eager = make_eager(workers=1, wake_relay=woken.set)
+    eager.health.monotonic = lambda: 0.0  # no probe is ever due
     publisher.on("m0", waits_for(gate))
     publisher.on("m1", unavailable())
     for number in range(10):
@@ -722,6 +723,7 @@ def test_an_outage_stops_the_lanes_that_are_on_their_way(
     make_eager: MakeEager, publisher: ScriptedPublisher, gate: threading.Event
 ) -> None:
     eager = make_eager(workers=2)
+    eager.health.monotonic = lambda: 0.0  # no probe is ever due
     publisher.on("a1", waits_for(gate))
     publisher.on("b1", unavailable())
     push(eager, a_message("a1", of="a"), a_message("a2", of="a"))

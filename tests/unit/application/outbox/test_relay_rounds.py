@@ -129,6 +129,7 @@ def test_an_outage_gives_back_what_was_claimed_ahead(
         return unavailable()(message, confirm)
 
     publisher.on("m1", away)
+    relay.health.monotonic = lambda: 0.0  # no probe is ever due
 
     relay.start()
     claimed_ahead(store, held)
@@ -143,7 +144,7 @@ def test_an_outage_that_the_eager_path_meets_gives_it_back_too(
     store: SettlingStore, publisher: ScriptedPublisher
 ) -> None:
     store_unique(store)
-    health = BrokerHealth()
+    health = BrokerHealth(monotonic=lambda: 0.0)  # no probe is ever due
     relay = OutboxRelay(store=store, publisher=publisher, config=_CONFIG, health=health)
     rounds = relay._rounds
     held = Held()
@@ -271,7 +272,7 @@ def test_an_outage_that_begins_while_a_batch_is_claimed_stops_it(
     store: SettlingStore, publisher: ScriptedPublisher
 ) -> None:
     store_unique(store)
-    health = BrokerHealth()
+    health = BrokerHealth(monotonic=lambda: 0.0)  # no probe is ever due
     relay = OutboxRelay(store=store, publisher=publisher, config=_CONFIG, health=health)
 
     def begins(name: str) -> None:
