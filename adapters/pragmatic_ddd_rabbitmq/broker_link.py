@@ -26,10 +26,11 @@ from pragmatic_ddd_rabbitmq.frame_transport import FrameTransport
 # What py-amqp raises, also for what it cannot read.
 _CLIENT_ERRORS: Final = (
     AMQPError,
+    ArithmeticError,
     LinkLostError,
     LookupError,
     OSError,
-    UnicodeError,
+    ValueError,
     struct.error,
 )
 
@@ -165,6 +166,9 @@ class BrokerLink:
             self.transport.flush()
         except OSError as error:
             self.fail(link_lost(error))
+        except BaseException as error:  # what has left may still stand among what has not
+            self.fail(LinkLostError(f"interrupted by {type(error).__name__}"))
+            raise
 
     @property
     def beat_seconds(self) -> float:
