@@ -180,6 +180,26 @@ def test_an_exchange_that_is_missing_in_the_midst_of_a_batch_fails_its_own_event
     assert set(found) >= expected
 
 
+def test_an_exchange_of_another_kind_is_no_fault_of_the_events(space: Space) -> None:
+    space.keep_everything()
+    other = space.also_exchange(unique("fanout"))
+    space.client.exchange(other, "fanout")
+    messages = many(20)
+    for number in (3, 4):
+        messages[number] = attrs.evolve(messages[number], event_type="shop.order.placed")
+    events = an_event_manager(space.exchange)
+    events.topics = _TwoExchanges({"shop.order.placed": other}, space.exchange)
+
+    with events:
+        answers = events.publish_many(messages)
+        with pytest.raises(EventPublishError, match="inequivalent") as caught:
+            events.publish_stored(messages[3])
+
+    assert type(caught.value) is EventPublishError
+    expected = [EventPublishError if number in (3, 4) else Receipt for number in range(20)]
+    assert kinds(answers) == expected
+
+
 @attrs.frozen
 class _TwoExchanges:
     special: dict[str, str]
