@@ -71,9 +71,7 @@ class LinkLostError(Exception):
         method: Which of our methods it said it of, by class and number, if it told.
     """
 
-    def __init__(
-        self, reason: str, code: int = 0, method: tuple[int, int] | None = None
-    ) -> None:
+    def __init__(self, reason: str, code: int = 0, method: tuple[int, int] | None = None) -> None:
         super().__init__(reason, code, method)
         self.reason = reason
         self.code = code
