@@ -1,4 +1,4 @@
-"""py-amqp, with a transport of ours, and channels that stay closed once the broker closes them."""
+"""py-amqp, with a transport of ours, channels that stay closed, and messages that can be read."""
 
 from typing import Final
 
@@ -6,6 +6,7 @@ import amqp
 
 from pragmatic_ddd_rabbitmq.broker_address import BrokerAddress
 from pragmatic_ddd_rabbitmq.frame_transport import FrameTransport
+from pragmatic_ddd_rabbitmq.unreadable_properties import DECODING_ERRORS, HEADER_FRAME, readable
 
 _NEGOTIATED: Final = {
     "connection.blocked": True,
@@ -56,6 +57,20 @@ class AmqpConnection(amqp.Connection):  # type: ignore[misc]  # the library has 
     def Transport(self, *_: object, **__: object) -> FrameTransport:  # noqa: N802  # the library's
         """Return what it reads from and writes to; the library asks for it once."""
         return self.frame_transport
+
+    def blocking_read(self, timeout: float | None = None) -> object:
+        """Take the next frame; return something true at the end of a method.
+
+        The transport's deadline ends it, whatever ``timeout`` says.
+        """
+        kind, channel, payload = self.frame_transport.read_frame()
+        try:
+            return self.on_inbound_frame((kind, channel, payload))
+        except DECODING_ERRORS:
+            replacement = readable(payload) if kind == HEADER_FRAME else None
+            if replacement is None:
+                raise
+            return self.on_inbound_frame((kind, channel, replacement))
 
     def _block(self, reason: str) -> None:
         self.reason_of_block = reason
