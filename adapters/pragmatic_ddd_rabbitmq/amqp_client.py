@@ -1,5 +1,7 @@
 """py-amqp, with a transport of ours, channels that stay closed, and messages that can be read."""
 
+import math
+import time
 from typing import Final
 
 import amqp
@@ -32,6 +34,8 @@ class AmqpConnection(amqp.Connection):  # type: ignore[misc]  # the library has 
 
     Attributes:
         reason_of_block: Why the broker takes no more messages; ``None`` while it takes them.
+        takes_since: Reading of the monotonic clock when it began to take them; infinity while
+            it does not.
     """
 
     Channel = AmqpChannel
@@ -53,6 +57,7 @@ class AmqpConnection(amqp.Connection):  # type: ignore[misc]  # the library has 
         )
         self.frame_transport = transport
         self.reason_of_block: str | None = None
+        self.takes_since = 0.0
 
     def Transport(self, *_: object, **__: object) -> FrameTransport:  # noqa: N802  # the library's
         """Return what it reads from and writes to; the library asks for it once."""
@@ -74,6 +79,8 @@ class AmqpConnection(amqp.Connection):  # type: ignore[misc]  # the library has 
 
     def _block(self, reason: str) -> None:
         self.reason_of_block = reason
+        self.takes_since = math.inf
 
     def _unblock(self) -> None:
         self.reason_of_block = None
+        self.takes_since = time.monotonic()

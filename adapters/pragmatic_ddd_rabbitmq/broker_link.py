@@ -112,6 +112,11 @@ class BrokerLink:
         """Why the broker takes no messages now; ``None`` while it takes them."""
         return self.connection.reason_of_block
 
+    @property
+    def takes_since(self) -> float:
+        """Since when the broker takes messages, by the monotonic clock; infinity: it does not."""
+        return self.connection.takes_since
+
     @contextmanager
     def asking(self, deadline: float) -> Iterator[AmqpChannel]:
         """Lend the channel for calls that wait for an answer; a failure loses the link.

@@ -9,13 +9,18 @@ import attrs
 from pragmatic_ddd_rabbitmq.amqp_client import AmqpChannel
 from pragmatic_ddd_rabbitmq.broker_link import BrokerLink
 from pragmatic_ddd_rabbitmq.confirms import Call, Confirms, Publication
-from pragmatic_ddd_rabbitmq.errors import NotConnectedError, RefusedMessageError
+from pragmatic_ddd_rabbitmq.errors import (
+    LinkLostError,
+    NotConnectedError,
+    RefusedMessageError,
+)
 from pragmatic_ddd_rabbitmq.outgoing_message import OutgoingMessage, identity_of
 from pragmatic_ddd_rabbitmq.publish_frames import PublishFrames
 
 Prepare = Callable[[AmqpChannel, str], None]
 
 _PIECE_BYTES: Final = 64 * 1024
+_LOST_AFTER_SECONDS: Final = 600.0
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -117,6 +122,7 @@ class PublishingLink:
         """Do what can be done now; leave what has come to the reader, if there is one."""
         if self.reader is None:
             self.link.turn()
+            self._give_up_what_is_lost()
         else:
             self.link.push()
             if self.link.transport.unsent_bytes:
@@ -141,6 +147,16 @@ class PublishingLink:
         self._given_up_at = time.monotonic()
         for publication in publications:
             publication.call = None
+
+    def _give_up_what_is_lost(self) -> None:
+        """End the connection where an answer does not come, though the broker is alive.
+
+        What was under way on it can be sent again then, instead of being waited for.
+        """
+        begun = max(self._confirms.waits_since(), self.link.takes_since)
+        seconds = time.monotonic() - begun
+        if seconds > _LOST_AFTER_SECONDS:
+            self.link.fail(LinkLostError(f"no confirmation for {seconds:.0f} s"))
 
     def _note_return(
         self,

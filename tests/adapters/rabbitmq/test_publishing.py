@@ -18,7 +18,7 @@ from pragmatic_ddd.errors import (
     EventRejectedError,
 )
 from pragmatic_ddd.ports import OutboxMessage, Receipt
-from pragmatic_ddd_rabbitmq import RabbitMqEventManager, TopologyMode
+from pragmatic_ddd_rabbitmq import RabbitMqEventManager, TopologyMode, publishing_link
 from pragmatic_ddd_rabbitmq.frame_transport import FrameTransport
 from tests import servers
 from tests.adapters.rabbitmq.shop import (
@@ -435,6 +435,32 @@ def test_nothing_is_overtaken_by_the_retry_of_what_was_not_confirmed(
             wait_until(functools.partial(is_published, events, message))
 
     assert ids_in(space, space.everything)[1:] == [first.message_id, second.message_id]
+
+
+def test_an_answer_that_never_comes_is_not_waited_for_for_ever(
+    space: Space, gate: TcpGate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a new connection it is sent again, and nothing overtakes it."""
+    monkeypatch.setattr(publishing_link, "_LOST_AFTER_SECONDS", 1.0)
+    space.keep_everything()
+    first, second = a_stored_event(), a_stored_event()
+    with an_event_manager(
+        space.exchange,
+        url=through(gate),
+        connect_timeout=dt.timedelta(milliseconds=500),
+        confirm_timeout=dt.timedelta(milliseconds=300),
+    ) as events:
+        events.publish_stored(a_stored_event())
+        with gate.silent():
+            wait_until(
+                lambda: "does not answer" in str(events.publish_many([first])[0]),  # a new one
+                within=10,
+            )
+        for message in (first, second):
+            wait_until(functools.partial(is_published, events, message))
+
+    found = ids_in(space, space.everything)[1:]
+    assert list(dict.fromkeys(found)) == [first.message_id, second.message_id]
 
 
 def test_the_first_address_that_answers_is_taken(space: Space) -> None:
