@@ -53,8 +53,9 @@ def is_published(events: RabbitMqEventManager, message: OutboxMessage) -> bool:
 
 def transport_of(events: RabbitMqEventManager) -> FrameTransport:
     assert events._publisher is not None
-    assert events._publisher._link is not None
-    return events._publisher._link.link.transport
+    link = events._publisher._shared._link
+    assert link is not None
+    return link.link.transport
 
 
 @pytest.fixture
