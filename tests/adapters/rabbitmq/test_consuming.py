@@ -368,6 +368,20 @@ def test_a_deleted_queue_is_made_again(
     wait_until(lambda: warehouse.numbers("order-1") == [7])
 
 
+def test_a_new_member_binds_the_group_again_to_an_exchange_that_was_deleted(
+    members: ExitStack, space: Space
+) -> None:
+    warehouse = Warehouse()
+    publisher = members.enter_context(an_event_manager(space.exchange))
+    a_member(ExitStack(), space, Warehouse()).shutdown()
+    space.client.delete([], [space.exchange])
+    a_member(members, space, warehouse)
+
+    publish(publisher, 1)
+
+    wait_until(lambda: warehouse.numbers("order-1") == [1])
+
+
 def _payload(number: int) -> bytes:
     return stored(an_order_paid(number)).payload
 

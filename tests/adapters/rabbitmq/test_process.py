@@ -1,8 +1,12 @@
 """Forked children, signals, and the end of a process that is not shut down."""
 
+import signal
+
 import pytest
 
+from tests.adapters.rabbitmq.shop import OrderPaid, an_event_manager
 from tests.adapters.rabbitmq.space import Space
+from tests.adapters.rabbitmq.waiting import wait_until
 from tests.script import needs_fork, run_script
 
 pytestmark = pytest.mark.service("rabbitmq")
@@ -142,6 +146,39 @@ def test_a_signal_handler_may_shut_it_down_in_the_midst_of_anything(space: Space
             assert {type(error) for error in errors} == {BrokerUnavailableError}, errors
         """,
     )
+
+
+def test_a_process_that_is_killed_in_a_handler_gives_its_events_to_the_next_in_order(
+    space: Space,
+) -> None:
+    handled: list[int] = []
+    done = run_script(
+        _SETUP,
+        """
+        def handle(event):
+            print(event.total, flush=True)
+            if event.total == 2:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        events = an_event_manager(exchange, consumer_group=group)
+        events.register_subscriber("stock", OrderPaid, handle)
+        events.start()
+        for number in (1, 2, 3):
+            events.publish_stored(stored(an_order_paid(number)))
+        threading.Event().wait(30)
+        """,
+        timeout_seconds=60,
+        variables={"EXCHANGE": space.exchange, "GROUP": space.group},
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert done.stdout.split() == ["1", "2"]
+
+    next_one = an_event_manager(space.exchange, consumer_group=space.group)
+    next_one.register_subscriber("stock", OrderPaid, lambda event: handled.append(event.total))
+    with next_one:
+        wait_until(lambda: 3 in handled, lambda: handled)
+
+    assert handled[-2:] == [2, 3]  # and 1 before them, if its acknowledgement had not left
 
 
 def test_a_process_that_does_not_shut_down_ends_all_the_same(space: Space) -> None:

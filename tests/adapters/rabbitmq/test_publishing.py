@@ -464,6 +464,40 @@ def test_an_answer_that_never_comes_is_not_waited_for_for_ever(
     assert list(dict.fromkeys(found)) == [first.message_id, second.message_id]
 
 
+def test_an_answer_that_is_lost_costs_a_copy_and_no_order(space: Space, gate: TcpGate) -> None:
+    space.keep_everything()
+    first, second = a_stored_event(), a_stored_event()
+    with an_event_manager(space.exchange, url=through(gate)) as events:
+        events.publish_stored(a_stored_event())
+        with gate.answering(at_most_bytes=0), pytest.raises(BrokerUnavailableError) as caught:
+            events.publish_stored(first)
+        for message in (first, second):
+            events.publish_stored(message)
+
+    assert "may have been delivered" in str(caught.value)
+    expected = [message.message_id for message in (first, first, second)]
+    assert ids_in(space, space.everything)[1:] == expected
+
+
+def test_an_exchange_that_is_deleted_is_made_again_and_its_events_wait_for_a_queue(
+    space: Space,
+) -> None:
+    queue = space.keep_everything()
+    message = a_stored_event()
+    with an_event_manager(space.exchange) as events:
+        events.publish_stored(a_stored_event())
+        space.client.delete([], [space.exchange])
+
+        for said in ("no exchange", "no queue is bound"):
+            with pytest.raises(EventPublishError, match=said) as caught:
+                events.publish_stored(message)
+            assert type(caught.value) is EventPublishError
+        space.client.bind(queue, space.exchange, "#")
+        events.publish_stored(message)
+
+    assert ids_in(space, queue)[1:] == [message.message_id]
+
+
 def test_the_first_address_that_answers_is_taken(space: Space) -> None:
     space.keep_everything()
     url = f"amqp://guest:guest@127.0.0.1:1/,{servers.rabbitmq_url()}"
