@@ -50,10 +50,12 @@ class Call:
     Attributes:
         missing: How many have not come.
         changed: Set when there is something to look at: all are there, or it has to read.
+        thread: Number of the thread that waits.
     """
 
     missing: int = 0
     changed: threading.Event = attrs.field(factory=threading.Event)
+    thread: int = attrs.field(factory=threading.get_ident)
 
     def take(self, publication: "Publication") -> None:
         """Wait for the answer to a publication, too."""

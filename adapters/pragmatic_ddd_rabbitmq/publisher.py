@@ -194,7 +194,8 @@ class ConfirmingPublisher:
                 left = deadline - time.monotonic()
                 if left <= 0 or not link.is_usable or not call.missing:
                     return False
-                if link.reader is None:
+                # A former call of this thread reads no more: Ctrl-C came before it could say so.
+                if link.reader is None or link.reader.thread == call.thread:
                     is_reading = True  # first: Ctrl-C may come before the next step
                     link.reader = call
                 else:
@@ -216,7 +217,7 @@ class ConfirmingPublisher:
         self, link: PublishingLink, publications: Sequence[Publication], deadline: float
     ) -> list[Answer]:
         with self._changed:
-            open_ones = _unanswered(publications)
+            open_ones = [each for each in publications if each.answer is None]
             if not open_ones:
                 return [each.answer for each in publications if each.answer is not None]
             failure = link.link.failure
@@ -244,7 +245,3 @@ class ConfirmingPublisher:
             f"no confirmation within {self.confirm_timeout.total_seconds():g} s; its next try "
             f"waits for it"
         )
-
-
-def _unanswered(publications: Sequence[Publication]) -> list[Publication]:
-    return [each for each in publications if each.answer is None]

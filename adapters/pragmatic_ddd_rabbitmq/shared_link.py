@@ -48,7 +48,7 @@ class SharedLink:
     changed: threading.Condition = attrs.field(factory=threading.Condition, init=False, repr=False)
     _link: PublishingLink | None = attrs.field(default=None, init=False)
     _obstacle: str | None = attrs.field(default=_NEW, init=False)
-    _is_connecting: bool = attrs.field(default=False, init=False)
+    _connecting_thread: int | None = attrs.field(default=None, init=False)
     _failed_attempts: int = attrs.field(default=0, init=False)
     _last_failure: str = attrs.field(default="", init=False)
     _end: threading.Event = attrs.field(factory=threading.Event, init=False, repr=False)
@@ -87,8 +87,9 @@ class SharedLink:
                     return link
                 if self._failed_attempts != attempts:
                     raise NotConnectedError(self._last_failure)
-                if not self._is_connecting:
-                    self._is_connecting = True
+                if self._connecting_thread in (None, threading.get_ident()):
+                    # Its own number stays there where Ctrl-C comes before it connects.
+                    self._connecting_thread = threading.get_ident()
                     break
                 if not self.changed.wait(max(0.0, deadline - time.monotonic())):
                     raise NotConnectedError("another thread is still connecting")
@@ -142,7 +143,7 @@ class SharedLink:
             raise NotConnectedError(failure) from error
         finally:
             with self.changed:
-                self._is_connecting = False
+                self._connecting_thread = None
                 if made is None:
                     self._failed_attempts += 1
                     self._last_failure = failure

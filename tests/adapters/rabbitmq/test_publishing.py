@@ -19,7 +19,10 @@ from pragmatic_ddd.errors import (
 )
 from pragmatic_ddd.ports import OutboxMessage, Receipt
 from pragmatic_ddd_rabbitmq import RabbitMqEventManager, TopologyMode, publishing_link
+from pragmatic_ddd_rabbitmq.confirms import Call
 from pragmatic_ddd_rabbitmq.frame_transport import FrameTransport
+from pragmatic_ddd_rabbitmq.publishing_link import PublishingLink
+from pragmatic_ddd_rabbitmq.shared_link import SharedLink
 from tests import servers
 from tests.adapters.rabbitmq.shop import (
     a_stored_event,
@@ -51,11 +54,15 @@ def is_published(events: RabbitMqEventManager, message: OutboxMessage) -> bool:
     return kinds(events.publish_many([message])) == [Receipt]
 
 
-def transport_of(events: RabbitMqEventManager) -> FrameTransport:
+def link_of(events: RabbitMqEventManager) -> PublishingLink:
     assert events._publisher is not None
     link = events._publisher._shared._link
     assert link is not None
-    return link.link.transport
+    return link
+
+
+def transport_of(events: RabbitMqEventManager) -> FrameTransport:
+    return link_of(events).link.transport
 
 
 @pytest.fixture
@@ -496,6 +503,33 @@ def test_an_exchange_that_is_deleted_is_made_again_and_its_events_wait_for_a_que
         events.publish_stored(message)
 
     assert ids_in(space, queue)[1:] == [message.message_id]
+
+
+def test_ctrl_c_before_it_connects_keeps_nobody_from_connecting(
+    space: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_: SharedLink) -> None:
+        raise KeyboardInterrupt
+
+    space.keep_everything()
+    with an_event_manager(space.exchange) as events:
+        with monkeypatch.context() as patched:
+            patched.setattr(SharedLink, "_connected", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                events.publish_stored(a_stored_event())
+
+        assert events.publish_stored(a_stored_event()).text
+
+
+def test_ctrl_c_before_a_reader_says_that_it_has_read_keeps_nobody_from_reading(
+    space: Space,
+) -> None:
+    space.keep_everything()
+    with an_event_manager(space.exchange) as events:
+        events.publish_stored(a_stored_event())
+        link_of(events).reader = Call()
+
+        assert events.publish_stored(a_stored_event()).text
 
 
 def test_the_first_address_that_answers_is_taken(space: Space) -> None:
