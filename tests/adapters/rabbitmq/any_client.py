@@ -88,7 +88,7 @@ class AnyClient:
                 properties = dict(message.properties)
                 headers = properties.pop("application_headers", {})
                 key = message.delivery_info["routing_key"]
-                found.append(Found(bytes(message.body), headers, properties, key))
+                found.append(Found(bytes(message.body or b""), headers, properties, key))
         return found  # closing the channel has given them back
 
     def take_and_give_back(self, queue: str) -> None:

@@ -155,9 +155,11 @@ def test_a_process_that_is_killed_in_a_handler_gives_its_events_to_the_next_in_o
     done = run_script(
         _SETUP,
         """
+        published = threading.Event()
+
         def handle(event):
             print(event.total, flush=True)
-            if event.total == 2:
+            if event.total == 2 and published.wait(30):
                 os.kill(os.getpid(), signal.SIGKILL)
 
         events = an_event_manager(exchange, consumer_group=group)
@@ -165,6 +167,7 @@ def test_a_process_that_is_killed_in_a_handler_gives_its_events_to_the_next_in_o
         events.start()
         for number in (1, 2, 3):
             events.publish_stored(stored(an_order_paid(number)))
+        published.set()
         threading.Event().wait(30)
         """,
         timeout_seconds=60,
