@@ -154,9 +154,9 @@ class BrokerLink:
         self.transport.deadline = 0.0  # nothing that is called from here may wait
         try:
             self.transport.flush()
+            self._read_frames()  # what came together with an answer that was waited for
             while self.transport.receive():
-                while self.transport.has_frame():
-                    self.connection.blocking_read()
+                self._read_frames()
             self._beat()
             self.transport.flush()
         except _CLIENT_ERRORS as error:
@@ -202,6 +202,10 @@ class BrokerLink:
             self.fail(link_lost(error))
         else:
             self.fail(LinkLostError("it has been shut down"))
+
+    def _read_frames(self) -> None:
+        while self.transport.has_frame():
+            self.connection.blocking_read()
 
     def _beat(self) -> None:
         """Send a heartbeat when one is due.

@@ -186,6 +186,23 @@ def test_a_message_that_the_client_cannot_read_is_a_dead_letter_and_ends_nothing
     assert "field properties" in letter.headers["dead_letter_error"]
 
 
+def test_what_came_together_with_an_answer_is_not_left_until_the_next_heartbeat(
+    members: ExitStack, space: Space
+) -> None:
+    """Events that wait for a consumer come right behind the answer that it may consume."""
+    publisher = members.enter_context(an_event_manager(space.exchange))
+    a_member(ExitStack(), space, Warehouse()).shutdown()  # makes the queue
+    for number in range(8):
+        publish(publisher, number)
+        warehouse = Warehouse()
+        events = an_event_manager(
+            space.exchange, consumer_group=space.group, heartbeat=dt.timedelta(minutes=1)
+        )
+        events.register_subscriber("warehouse", OrderPaid, warehouse.handle)
+        with events:
+            wait_until(lambda of=warehouse: bool(of.done), within=10)  # type: ignore[misc]
+
+
 def test_a_header_whose_name_is_no_text_ends_nothing(members: ExitStack, space: Space) -> None:
     warehouse = Warehouse()
     events = a_member(members, space, warehouse)

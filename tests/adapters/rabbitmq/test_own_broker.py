@@ -87,7 +87,7 @@ def out_of_memory(broker: Service) -> Iterator[None]:
 
 @contextlib.contextmanager
 def out_of_disk(broker: Service) -> Iterator[None]:
-    _control(broker, "set_disk_free_limit", "1000TB")
+    _control(broker, "set_disk_free_limit", "1000000GB")
     try:
         yield
     finally:
