@@ -237,7 +237,7 @@ def test_a_message_above_the_broker_s_own_limit_is_refused_alone(
     messages = [a_stored_event(aggregate_id=f"order-{number}") for number in range(9)]
     messages[4] = attrs.evolve(messages[4], payload=b'{"note": "' + b"x" * 200_000 + b'"}')
     with an_event_manager(own_space.exchange, url=own_broker.url, **_TIMEOUTS) as events:
-        answers = events.publish_many(messages)
+        answers = list(events.publish_many(messages))
     _control(own_broker, "eval", "application:set_env(rabbit, max_message_size, 134217728).")
 
     refused = answers.pop(4)
