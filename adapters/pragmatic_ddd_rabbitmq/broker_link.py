@@ -96,11 +96,6 @@ class BrokerLink:
         return int(self.connection.frame_max)
 
     @property
-    def channel_id(self) -> int:
-        """Number of the channel."""
-        return int(self.channel.channel_id)
-
-    @property
     def server_version(self) -> tuple[int, ...]:
         """Version of the broker, such as ``(3, 10, 8)``."""
         text = str(self.connection.server_properties.get("version", ""))

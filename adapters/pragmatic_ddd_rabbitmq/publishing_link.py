@@ -15,7 +15,7 @@ from pragmatic_ddd_rabbitmq.errors import (
     RefusedMessageError,
 )
 from pragmatic_ddd_rabbitmq.outgoing_message import OutgoingMessage, identity_of
-from pragmatic_ddd_rabbitmq.publish_frames import PublishFrames
+from pragmatic_ddd_rabbitmq.publish_content import publish_content
 
 Prepare = Callable[[AmqpChannel, str], None]
 
@@ -41,14 +41,11 @@ class PublishingLink:
     reader: Call | None = attrs.field(default=None, init=False)
     waiting: set[Call] = attrs.field(factory=set, init=False)
     _confirms: Confirms = attrs.field(init=False)
-    _frames: PublishFrames = attrs.field(init=False)
     _prepared: set[str] = attrs.field(factory=set, init=False)
     _given_up_at: float = attrs.field(default=0.0, init=False)
 
     def __attrs_post_init__(self) -> None:
-        link = self.link
-        self._confirms = Confirms(link.name)
-        self._frames = PublishFrames(link.channel_id, link.frame_max_bytes)
+        self._confirms = Confirms(self.link.name)
 
     def begin(self, deadline: float) -> None:
         """Have the channel confirm what is published on it.
@@ -104,16 +101,16 @@ class PublishingLink:
             return earlier
         publication = Publication(message, identity)
         try:
-            frames = self._frames.encoded(message)
+            content = publish_content(message, frame_max_bytes=self.link.frame_max_bytes)
         except RefusedMessageError as error:
             publication.answer = error
             return publication
         if message.exchange not in self._prepared:
             self.prepare(self.link.channel, message.exchange)
             self._prepared.add(message.exchange)
-        transport = self.link.transport
-        transport.write(frames)
+        self.link.channel.publish(message.exchange, message.routing_key, content)
         self._confirms.sent(publication)
+        transport = self.link.transport
         if transport.unsent_bytes > _PIECE_BYTES:
             transport.flush()  # the broker works while the next ones are encoded
         return publication
