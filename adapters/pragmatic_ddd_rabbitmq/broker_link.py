@@ -26,10 +26,11 @@ from pragmatic_ddd_rabbitmq.frame_transport import FrameTransport
 # What py-amqp raises, also for what it cannot read.
 _CLIENT_ERRORS: Final = (
     AMQPError,
+    ArithmeticError,
     LinkLostError,
     LookupError,
     OSError,
-    UnicodeError,
+    ValueError,
     struct.error,
 )
 
@@ -95,11 +96,6 @@ class BrokerLink:
         return int(self.connection.frame_max)
 
     @property
-    def channel_id(self) -> int:
-        """Number of the channel."""
-        return int(self.channel.channel_id)
-
-    @property
     def server_version(self) -> tuple[int, ...]:
         """Version of the broker, such as ``(3, 10, 8)``."""
         text = str(self.connection.server_properties.get("version", ""))
@@ -110,6 +106,11 @@ class BrokerLink:
     def reason_of_block(self) -> str | None:
         """Why the broker takes no messages now; ``None`` while it takes them."""
         return self.connection.reason_of_block
+
+    @property
+    def takes_since(self) -> float:
+        """Since when the broker takes messages, by the monotonic clock; infinity: it does not."""
+        return self.connection.takes_since
 
     @contextmanager
     def asking(self, deadline: float) -> Iterator[AmqpChannel]:
@@ -148,9 +149,9 @@ class BrokerLink:
         self.transport.deadline = 0.0  # nothing that is called from here may wait
         try:
             self.transport.flush()
+            self._read_frames()  # what came together with an answer that was waited for
             while self.transport.receive():
-                while self.transport.has_frame():
-                    self.connection.blocking_read()
+                self._read_frames()
             self._beat()
             self.transport.flush()
         except _CLIENT_ERRORS as error:
@@ -165,6 +166,9 @@ class BrokerLink:
             self.transport.flush()
         except OSError as error:
             self.fail(link_lost(error))
+        except BaseException as error:  # what has left may still stand among what has not
+            self.fail(LinkLostError(f"interrupted by {type(error).__name__}"))
+            raise
 
     @property
     def beat_seconds(self) -> float:
@@ -193,6 +197,10 @@ class BrokerLink:
             self.fail(link_lost(error))
         else:
             self.fail(LinkLostError("it has been shut down"))
+
+    def _read_frames(self) -> None:
+        while self.transport.has_frame():
+            self.connection.blocking_read()
 
     def _beat(self) -> None:
         """Send a heartbeat when one is due.

@@ -12,6 +12,7 @@ that message takes it, and no copy is sent.
 """
 
 import itertools
+import math
 import threading
 import time
 from collections import OrderedDict
@@ -49,10 +50,12 @@ class Call:
     Attributes:
         missing: How many have not come.
         changed: Set when there is something to look at: all are there, or it has to read.
+        thread: Number of the thread that waits.
     """
 
     missing: int = 0
     changed: threading.Event = attrs.field(factory=threading.Event)
+    thread: int = attrs.field(factory=threading.get_ident)
 
     def take(self, publication: "Publication") -> None:
         """Wait for the answer to a publication, too."""
@@ -74,6 +77,7 @@ class Publication:
     Attributes:
         message: What was sent.
         identity: What no other message under way has.
+        sent_at: Reading of the monotonic clock when it was handed to the connection.
         answer: What the broker says of it; ``None`` as long as it says nothing.
         call: Who waits for the answer; ``None`` if nobody does any more.
     """
@@ -82,6 +86,7 @@ class Publication:
     identity: Identity
     answer: Confirmation | SendError | None = None
     call: Call | None = None
+    sent_at: float = attrs.field(default=0.0, init=False)
 
 
 @attrs.define(eq=False)
@@ -104,6 +109,7 @@ class Confirms:
     def sent(self, publication: Publication) -> None:
         """Note that a message was handed to the connection; the broker counts in this order."""
         self._last_tag += 1
+        publication.sent_at = time.monotonic()
         self._under_way[self._last_tag] = publication
         self._tags[publication.identity] = self._last_tag
 
@@ -116,6 +122,10 @@ class Confirms:
             return None
         confirmed_at, publication = self._late.pop(identity, (0.0, None))
         return publication if time.monotonic() < confirmed_at + _LATE_SECONDS else None
+
+    def waits_since(self) -> float:
+        """Return when the oldest one was sent, by the monotonic clock; infinity without any."""
+        return next((each.sent_at for each in self._under_way.values()), math.inf)
 
     def acked(self, tag: int, multiple: bool) -> None:  # noqa: FBT001  # as AMQP calls it
         """Take ``basic.ack``."""

@@ -27,12 +27,14 @@ CONNECTION_FORCED: Final = 320
 ACCESS_REFUSED: Final = 403
 NOT_FOUND: Final = 404
 PRECONDITION_FAILED: Final = 406
+INTERNAL_ERROR: Final = 541
 
 # Codes by which the broker refuses what was sent, not the whole client.
 _CHANNEL_CODES: Final = frozenset(
     {CONTENT_TOO_LARGE, ACCESS_REFUSED, NOT_FOUND, 405, PRECONDITION_FAILED}
 )
-_PROTOCOL_CODES: Final = frozenset({501, 502, 503, 504, 505, 506, 540, 541})
+_PROTOCOL_CODES: Final = frozenset({501, 502, 503, 504, 505, 506, 540, INTERNAL_ERROR})
+_DECLARE_EXCHANGE: Final = (40, 10)
 
 
 class RabbitMqStartError(InfrastructureError):
@@ -66,12 +68,14 @@ class LinkLostError(Exception):
     Attributes:
         reason: Why, for people.
         code: What the broker said; 0 where it said nothing.
+        method: Which of our methods it said it of, by class and number, if it told.
     """
 
-    def __init__(self, reason: str, code: int = 0) -> None:
-        super().__init__(reason, code)
+    def __init__(self, reason: str, code: int = 0, method: tuple[int, int] | None = None) -> None:
+        super().__init__(reason, code, method)
         self.reason = reason
         self.code = code
+        self.method = method
 
     def __str__(self) -> str:
         return self.reason
@@ -84,7 +88,12 @@ class LinkLostError(Exception):
     @property
     def is_about_destination(self) -> bool:
         """Whether every message to the same destination would be refused alike."""
-        return self.code in (ACCESS_REFUSED, NOT_FOUND)
+        return self.code in (ACCESS_REFUSED, NOT_FOUND) or self.is_about_exchange
+
+    @property
+    def is_about_exchange(self) -> bool:
+        """Whether the exchange is another one than we want, whatever is published to it."""
+        return self.method == _DECLARE_EXCHANGE
 
 
 def link_lost(error: Exception) -> LinkLostError:
@@ -93,7 +102,7 @@ def link_lost(error: Exception) -> LinkLostError:
         return error
     if isinstance(error, AMQPError):
         text = error.reply_text or type(error).__name__
-        return LinkLostError(str(text), int(error.reply_code or 0))
+        return LinkLostError(str(text), int(error.reply_code or 0), error.method_sig)
     if isinstance(error, TimeoutError):
         return LinkLostError("RabbitMQ does not answer in time")
     return LinkLostError(f"the connection is lost: {str(error) or type(error).__name__}")
@@ -101,7 +110,9 @@ def link_lost(error: Exception) -> LinkLostError:
 
 def refusal(error: LinkLostError) -> SendError:
     """Return what the loss of a connection says of the one message that was under way on it."""
-    if error.code in (PRECONDITION_FAILED, CONTENT_TOO_LARGE):
+    if error.code == INTERNAL_ERROR:
+        return NotConfirmedError(error.reason)
+    if error.code in (PRECONDITION_FAILED, CONTENT_TOO_LARGE) and not error.is_about_exchange:
         return RefusedMessageError(error.reason)
     if error.is_a_refusal:
         return UndeliverableError(error.reason)

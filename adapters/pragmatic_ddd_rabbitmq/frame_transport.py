@@ -19,6 +19,8 @@ from typing import Final
 
 import attrs
 
+from pragmatic_ddd_rabbitmq.broker_socket import connected_socket, seconds_left
+
 _PROTOCOL_HEADER: Final = b"AMQP\x00\x00\x09\x01"
 _FRAME_HEAD: Final = struct.Struct(">BHI")  # type, channel, size
 _FRAME_END: Final = 0xCE
@@ -74,7 +76,9 @@ class FrameTransport:
         """
         if self.last_received:
             raise OSError("the connection is closed")
-        self._socket = self._encrypted(self._connected_socket())
+        self._socket = connected_socket(
+            self.host, self.port, encryption=self.encryption, deadline=self.deadline
+        )
         reader, writer = socket.socketpair()
         reader.settimeout(0)
         writer.settimeout(0)
@@ -140,7 +144,7 @@ class FrameTransport:
         while (size := self._frame_size()) is None:
             self.flush()
             if not self.receive():
-                self._wait_until_deadline()
+                self.wait(seconds_left(self.deadline))
         kind, channel, _ = _FRAME_HEAD.unpack_from(self._incoming, self._start)
         begin = self._start + _FRAME_HEAD.size
         end = begin + size
@@ -193,67 +197,6 @@ class FrameTransport:
             with contextlib.suppress(OSError):
                 self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _DISCARD)
         self._let_go()
-
-    def _connected_socket(self) -> socket.socket:
-        """Return a socket that does not block, connected to the first address that answers."""
-        error: OSError = OSError(f"{self.host} has no address")
-        addresses = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
-        for family, kind, protocol, _, address in addresses:
-            try:
-                return self._connected_to(family, kind, protocol, address)
-            except OSError as failure:
-                error = failure
-        raise error
-
-    def _connected_to(
-        self, family: int, kind: int, protocol: int, address: object
-    ) -> socket.socket:
-        made = socket.socket(family, kind, protocol)
-        try:
-            made.settimeout(self._seconds_left())
-            made.connect(address)  # type: ignore[arg-type]  # as getaddrinfo gave it
-            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            made.settimeout(0)
-        except BaseException:
-            made.close()
-            raise
-        return made
-
-    def _encrypted(self, plain: socket.socket) -> socket.socket:
-        if self.encryption is None:
-            return plain
-        encrypted = self.encryption.wrap_socket(
-            plain, server_hostname=self.host, do_handshake_on_connect=False
-        )
-        try:
-            self._shake_hands(encrypted)
-        except BaseException:
-            encrypted.close()
-            raise
-        return encrypted
-
-    def _shake_hands(self, encrypted: ssl.SSLSocket) -> None:
-        while True:
-            poll = select.poll()
-            try:
-                encrypted.do_handshake()
-            except ssl.SSLWantReadError:
-                poll.register(encrypted, select.POLLIN)
-            except ssl.SSLWantWriteError:
-                poll.register(encrypted, select.POLLOUT)
-            else:
-                return
-            poll.poll(self._seconds_left() * 1000)
-
-    def _wait_until_deadline(self) -> None:
-        self.wait(self._seconds_left())
-
-    def _seconds_left(self) -> float:
-        left = self.deadline - time.monotonic()
-        if left <= 0:
-            raise TimeoutError("no answer in time")
-        return left
 
     def _frame_size(self) -> int | None:
         """Return the size of the next frame's payload, if the frame is there as a whole."""

@@ -6,6 +6,7 @@ import time
 import attrs
 
 from pragmatic_ddd.application.events import EventConsumption, Redeliveries, is_final
+from pragmatic_ddd.errors import EventDeserializationError
 from pragmatic_ddd_rabbitmq.broker_link import BrokerLink
 from pragmatic_ddd_rabbitmq.config import RabbitMqConfig
 from pragmatic_ddd_rabbitmq.connector import Connector
@@ -91,6 +92,8 @@ class GroupConsumer:
         link.close(deadline)
 
     def _handle(self, message: ReceivedMessage, is_last: bool) -> None:  # noqa: FBT001  # a callback
+        if message.unreadable:
+            raise EventDeserializationError(str(message), "properties", message.unreadable)
         self.consumption.handle(
             message.event_type,
             lambda: event_of(message),

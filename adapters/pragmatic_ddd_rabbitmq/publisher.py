@@ -5,8 +5,7 @@
     thread 3 ──encode──┘                              └── its answers
 
 Whoever waits for answers and finds nobody reading reads for all. There is no loop thread to hand
-work to: a batch is encoded, sent and confirmed in the thread that asked. A second, mostly idle
-thread keeps the connection alive while nobody publishes.
+work to: a batch is encoded, sent and confirmed in the thread that asked.
 
 One channel means that nothing is ever overtaken: RabbitMQ keeps the order of a channel. What was
 not confirmed in time stays under way, and its next try waits for that answer. Only a connection
@@ -14,15 +13,13 @@ that is lost leaves an outcome unknown, and nothing of ours leaves on it afterwa
 """
 
 import datetime as dt
-import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import attrs
 
-from pragmatic_ddd_rabbitmq.broker_link import BrokerLink
 from pragmatic_ddd_rabbitmq.confirms import Call, Confirmation, Publication
 from pragmatic_ddd_rabbitmq.errors import (
     LinkLostError,
@@ -35,16 +32,12 @@ from pragmatic_ddd_rabbitmq.errors import (
 from pragmatic_ddd_rabbitmq.lone_publishing import LonePublishing
 from pragmatic_ddd_rabbitmq.outgoing_message import OutgoingMessage
 from pragmatic_ddd_rabbitmq.publishing_link import Prepare, PublishingLink
+from pragmatic_ddd_rabbitmq.shared_link import CLOSED, Connect, SharedLink
 
 Answer = Confirmation | SendError
-Connect = Callable[[str, float], BrokerLink]
-
-_logger = logging.getLogger(__name__)
 
 _MARGIN: Final = dt.timedelta(seconds=1)
 _GOODBYE_SECONDS: Final = 1.0
-_NEW: Final = "it has not been started"
-_CLOSED: Final = "it has been shut down"
 
 
 def longest_call(connect_timeout: dt.timedelta, confirm_timeout: dt.timedelta) -> dt.timedelta:
@@ -69,25 +62,24 @@ class ConfirmingPublisher:
     connect_timeout: dt.timedelta
     confirm_timeout: dt.timedelta
     heartbeat: dt.timedelta
-    _link: PublishingLink | None = attrs.field(default=None, init=False)
-    _obstacle: str | None = attrs.field(default=_NEW, init=False)
     _calls: dict[int, int] = attrs.field(factory=dict, init=False)
-    _is_connecting: bool = attrs.field(default=False, init=False)
-    _failed_attempts: int = attrs.field(default=0, init=False)
-    _last_failure: str = attrs.field(default="", init=False)
-    _end: threading.Event = attrs.field(factory=threading.Event, init=False, repr=False)
-    # Reentrant: a signal handler may close it while the main thread is just using it.
-    _changed: threading.Condition = attrs.field(factory=threading.Condition, init=False, repr=False)
+    _shared: SharedLink = attrs.field(init=False, repr=False)
     _lone: LonePublishing = attrs.field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
-        self._lone = LonePublishing(connect=self._new_link, confirm_timeout=self.confirm_timeout)
+        self._shared = SharedLink(
+            connect=self.connect,
+            prepare=self.prepare,
+            connect_timeout=self.connect_timeout,
+            heartbeat=self.heartbeat,
+        )
+        self._lone = LonePublishing(
+            connect=self._shared.another, confirm_timeout=self.confirm_timeout
+        )
 
     def start(self) -> None:
         """Begin to work. It connects when there is something to publish."""
-        with self._changed:
-            self._obstacle = None
-        threading.Thread(target=self._keep_alive, name="rabbitmq-heartbeat", daemon=True).start()
+        self._shared.start()
 
     def publish(self, messages: Sequence[OutgoingMessage]) -> list[Answer]:
         """Send messages, in order, and wait for what the broker says of each.
@@ -102,7 +94,7 @@ class ConfirmingPublisher:
         deadline = begun + (self.connect_timeout + self.confirm_timeout).total_seconds()
         self._enter()
         try:
-            link = self._usable_link(deadline)
+            link = self._shared.usable(deadline)
             call = Call()
             publications = self._put_on_their_way(link, messages, call)
             patience = time.monotonic() + self.confirm_timeout.total_seconds()
@@ -133,26 +125,27 @@ class ConfirmingPublisher:
         """
         deadline = time.monotonic() + within.total_seconds()
         with self._changed:
-            if self._obstacle == _CLOSED:
+            if not self._shared.refuse():
                 return
-            self._obstacle = _CLOSED
-            self._end.set()
             mine = threading.get_ident()
             while any(each != mine for each in self._calls) and time.monotonic() < deadline:
                 self._changed.wait(max(0.0, deadline - time.monotonic()))
-            link, self._link = self._link, None
+            link = self._shared.let_go()
             if link is not None:
                 if mine in self._calls or link.reader or link.unsettled:
-                    link.link.fail(LinkLostError(_CLOSED))
+                    link.link.fail(LinkLostError(CLOSED))
                 else:
                     link.link.close(time.monotonic() + _GOODBYE_SECONDS)
                 link.wake_all()
             self._changed.notify_all()
 
+    @property
+    def _changed(self) -> threading.Condition:
+        return self._shared.changed
+
     def _enter(self) -> None:
         with self._changed:
-            if self._obstacle is not None:
-                raise NotConnectedError(self._obstacle)
+            self._shared.check_open()
             mine = threading.get_ident()
             self._calls[mine] = self._calls.get(mine, 0) + 1
 
@@ -163,72 +156,6 @@ class ConfirmingPublisher:
             if not self._calls[mine]:
                 del self._calls[mine]
             self._changed.notify_all()
-
-    def _usable_link(self, deadline: float) -> PublishingLink:
-        """Return the connection, or make it; one thread connects for all that wait.
-
-        Raises:
-            NotConnectedError: It cannot be made, or there is no point in publishing now.
-        """
-        with self._changed:
-            attempts = self._failed_attempts
-            while True:
-                self._check_open()
-                link = self._live_link()
-                if link is not None:
-                    link.check()
-                    return link
-                if self._failed_attempts != attempts:
-                    raise NotConnectedError(self._last_failure)
-                if not self._is_connecting:
-                    self._is_connecting = True
-                    break
-                if not self._changed.wait(max(0.0, deadline - time.monotonic())):
-                    raise NotConnectedError("another thread is still connecting")
-        return self._connected()
-
-    def _check_open(self) -> None:
-        if self._obstacle is not None:
-            raise NotConnectedError(self._obstacle)
-
-    def _live_link(self) -> PublishingLink | None:
-        """Return the connection unless it is lost, after a look at what has come meanwhile."""
-        link = self._link
-        if link is not None:
-            link.turn()
-            if not link.is_usable:
-                self._link = link = None
-        return link
-
-    def _connected(self) -> PublishingLink:
-        """Connect, without the lock, for every thread that waits."""
-        made: PublishingLink | None = None
-        failure = "connecting was interrupted"
-        try:
-            patience = time.monotonic() + self.connect_timeout.total_seconds()
-            made = self._new_link("publisher", patience)
-        except LinkLostError as error:
-            failure = str(error)
-            raise NotConnectedError(failure) from error
-        finally:
-            with self._changed:
-                self._is_connecting = False
-                if made is None:
-                    self._failed_attempts += 1
-                    self._last_failure = failure
-                elif self._obstacle is None:
-                    self._link = made
-                else:
-                    made.link.fail(LinkLostError(self._obstacle))
-                self._changed.notify_all()
-        _logger.info("%s is connected", made.link.name)
-        self._check_open()
-        return made
-
-    def _new_link(self, purpose: str, deadline: float) -> PublishingLink:
-        made = PublishingLink(link=self.connect(purpose, deadline), prepare=self.prepare)
-        made.begin(deadline)
-        return made
 
     def _put_on_their_way(
         self, link: PublishingLink, messages: Sequence[OutgoingMessage], call: Call
@@ -267,7 +194,8 @@ class ConfirmingPublisher:
                 left = deadline - time.monotonic()
                 if left <= 0 or not link.is_usable or not call.missing:
                     return False
-                if link.reader is None:
+                # A former call of this thread reads no more: Ctrl-C came before it could say so.
+                if link.reader is None or link.reader.thread == call.thread:
                     is_reading = True  # first: Ctrl-C may come before the next step
                     link.reader = call
                 else:
@@ -289,7 +217,7 @@ class ConfirmingPublisher:
         self, link: PublishingLink, publications: Sequence[Publication], deadline: float
     ) -> list[Answer]:
         with self._changed:
-            open_ones = _unanswered(publications)
+            open_ones = [each for each in publications if each.answer is None]
             if not open_ones:
                 return [each.answer for each in publications if each.answer is not None]
             failure = link.link.failure
@@ -317,21 +245,3 @@ class ConfirmingPublisher:
             f"no confirmation within {self.confirm_timeout.total_seconds():g} s; its next try "
             f"waits for it"
         )
-
-    def _keep_alive(self) -> None:
-        """Send and expect heartbeats while nobody publishes, until it is closed."""
-        while not self._end.wait(self.heartbeat.total_seconds() / 4):
-            try:
-                with self._changed:
-                    lost = None if self._link is None else self._link.link
-                    if self._live_link() is not None:
-                        lost = None
-            except Exception:
-                _logger.exception("the heartbeat of a publisher failed; it goes on")
-            else:
-                if lost is not None:
-                    _logger.warning("%s is lost: %s", lost.name, lost.failure)
-
-
-def _unanswered(publications: Sequence[Publication]) -> list[Publication]:
-    return [each for each in publications if each.answer is None]

@@ -9,13 +9,18 @@ import attrs
 from pragmatic_ddd_rabbitmq.amqp_client import AmqpChannel
 from pragmatic_ddd_rabbitmq.broker_link import BrokerLink
 from pragmatic_ddd_rabbitmq.confirms import Call, Confirms, Publication
-from pragmatic_ddd_rabbitmq.errors import NotConnectedError, RefusedMessageError
+from pragmatic_ddd_rabbitmq.errors import (
+    LinkLostError,
+    NotConnectedError,
+    RefusedMessageError,
+)
 from pragmatic_ddd_rabbitmq.outgoing_message import OutgoingMessage, identity_of
-from pragmatic_ddd_rabbitmq.publish_frames import PublishFrames
+from pragmatic_ddd_rabbitmq.publish_content import publish_content
 
 Prepare = Callable[[AmqpChannel, str], None]
 
 _PIECE_BYTES: Final = 64 * 1024
+_LOST_AFTER_SECONDS: Final = 600.0
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -36,14 +41,11 @@ class PublishingLink:
     reader: Call | None = attrs.field(default=None, init=False)
     waiting: set[Call] = attrs.field(factory=set, init=False)
     _confirms: Confirms = attrs.field(init=False)
-    _frames: PublishFrames = attrs.field(init=False)
     _prepared: set[str] = attrs.field(factory=set, init=False)
     _given_up_at: float = attrs.field(default=0.0, init=False)
 
     def __attrs_post_init__(self) -> None:
-        link = self.link
-        self._confirms = Confirms(link.name)
-        self._frames = PublishFrames(link.channel_id, link.frame_max_bytes)
+        self._confirms = Confirms(self.link.name)
 
     def begin(self, deadline: float) -> None:
         """Have the channel confirm what is published on it.
@@ -99,16 +101,16 @@ class PublishingLink:
             return earlier
         publication = Publication(message, identity)
         try:
-            frames = self._frames.encoded(message)
+            content = publish_content(message, frame_max_bytes=self.link.frame_max_bytes)
         except RefusedMessageError as error:
             publication.answer = error
             return publication
         if message.exchange not in self._prepared:
             self.prepare(self.link.channel, message.exchange)
             self._prepared.add(message.exchange)
-        transport = self.link.transport
-        transport.write(frames)
+        self.link.channel.publish(message.exchange, message.routing_key, content)
         self._confirms.sent(publication)
+        transport = self.link.transport
         if transport.unsent_bytes > _PIECE_BYTES:
             transport.flush()  # the broker works while the next ones are encoded
         return publication
@@ -117,6 +119,7 @@ class PublishingLink:
         """Do what can be done now; leave what has come to the reader, if there is one."""
         if self.reader is None:
             self.link.turn()
+            self._give_up_what_is_lost()
         else:
             self.link.push()
             if self.link.transport.unsent_bytes:
@@ -141,6 +144,16 @@ class PublishingLink:
         self._given_up_at = time.monotonic()
         for publication in publications:
             publication.call = None
+
+    def _give_up_what_is_lost(self) -> None:
+        """End the connection where an answer does not come, though the broker is alive.
+
+        What was under way on it can be sent again then, instead of being waited for.
+        """
+        begun = max(self._confirms.waits_since(), self.link.takes_since)
+        seconds = time.monotonic() - begun
+        if seconds > _LOST_AFTER_SECONDS:
+            self.link.fail(LinkLostError(f"no confirmation for {seconds:.0f} s"))
 
     def _note_return(
         self,

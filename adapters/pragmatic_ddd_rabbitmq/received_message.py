@@ -15,6 +15,7 @@ from pragmatic_ddd.application.events.wire_format import (
     TYPE,
 )
 from pragmatic_ddd_rabbitmq.outgoing_message import PREFIX
+from pragmatic_ddd_rabbitmq.unreadable_properties import UNREADABLE
 
 _PREFIXES: Final = (PREFIX, "cloudEvents:")  # the specification allows both
 _DELIVERY_COUNT: Final = "x-delivery-count"  # of quorum queues
@@ -53,6 +54,11 @@ class ReceivedMessage:
     returns: int = 0
 
     @property
+    def unreadable(self) -> str:
+        """Why its properties, and with them its headers, cannot be read; empty if they can."""
+        return text_of(self.headers.get(UNREADABLE, ""))
+
+    @property
     def event_type(self) -> str:
         """The attribute ``type``; empty where it has none."""
         return self.attributes.get(TYPE, "")
@@ -85,7 +91,10 @@ def received(message: Any, *, queue: str, session: int, is_first: bool) -> Recei
         is_first: Whether it is the first message of that connection.
     """
     properties = message.properties
-    headers: Mapping[str, object] = properties.get("application_headers") or {}
+    headers = {
+        text_of(name): value
+        for name, value in (properties.get("application_headers") or {}).items()
+    }
     content_type = str(properties.get("content_type", ""))
     body = message.body
     return ReceivedMessage(

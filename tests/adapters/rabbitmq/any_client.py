@@ -71,6 +71,14 @@ class AnyClient:
             channel.confirm_select()
             channel.basic_publish_confirm(message, exchange, routing_key)
 
+    def publish_raw(self, exchange: str, routing_key: str, body: bytes, properties: bytes) -> None:
+        """Publish a message with properties as they are on the wire, whatever they say."""
+        message = amqp.Message(body)
+        message._serialize_properties = lambda: properties
+        with self._channel() as channel:
+            channel.confirm_select()
+            channel.basic_publish_confirm(message, exchange, routing_key)
+
     def messages(self, queue: str) -> Sequence[Found]:
         """Return what lies in a queue; it stays there, and what consumers hold is not seen."""
         found: list[Found] = []
@@ -80,7 +88,7 @@ class AnyClient:
                 properties = dict(message.properties)
                 headers = properties.pop("application_headers", {})
                 key = message.delivery_info["routing_key"]
-                found.append(Found(bytes(message.body), headers, properties, key))
+                found.append(Found(bytes(message.body or b""), headers, properties, key))
         return found  # closing the channel has given them back
 
     def take_and_give_back(self, queue: str) -> None:

@@ -19,7 +19,6 @@ from pragmatic_ddd.testing.broker import BrokerContract
 from pragmatic_ddd.testing.broker_binding import (
     BrokerMessage,
     ContractOutbox,
-    IBrokerUnderTest,
     Stored,
 )
 from pragmatic_ddd.testing.event_manager import EventManagerContract
@@ -60,12 +59,13 @@ class RabbitMqUnderTest:
         topic: str | None = None,
         group: str | None = None,
         metrics: IEventMetrics | None = None,
+        login: str = "guest",
     ) -> RabbitMqEventManager:
         topic = self.topic if topic is None else self.space.also_exchange(topic)
         group = self.group if group is None else self.space.also_group(group)
         made = RabbitMqEventManager(
             a_config(
-                url=f"amqp://guest:guest@127.0.0.1:{self.gate.port}/",
+                url=f"amqp://{login}:{login}@127.0.0.1:{self.gate.port}/",
                 consumer_group=group,
                 retry_backoff_base=dt.timedelta(milliseconds=100),
                 retry_backoff_cap=dt.timedelta(milliseconds=100),
@@ -139,9 +139,13 @@ class _RabbitMq(EventManagerContract, BrokerContract):
     settings: ClassVar[dict[str, Any]] = {}
 
     @pytest.fixture
-    def broker(self) -> Iterator[IBrokerUnderTest]:
+    def broker(self) -> Iterator[RabbitMqUnderTest]:
         with _rabbitmq(**self.settings) as broker:
             yield broker
+
+    @pytest.fixture
+    def unauthorised(self, broker: RabbitMqUnderTest) -> RabbitMqEventManager:
+        return broker.manager(login="restricted")
 
     @pytest.fixture
     def stored(self) -> Stored:

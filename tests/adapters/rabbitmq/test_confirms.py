@@ -1,5 +1,7 @@
 """What the broker says of messages under way."""
 
+import math
+
 import pytest
 
 from pragmatic_ddd_rabbitmq import confirms as confirms_module
@@ -154,3 +156,15 @@ def test_who_waits_is_woken_by_the_last_answer() -> None:
     assert call.missing == 0
     call.take(publications[0])  # it has its answer
     assert call.missing == 0
+
+
+def test_the_oldest_without_an_answer_says_since_when_answers_are_awaited() -> None:
+    confirms = Confirms("shop 1")
+    assert confirms.waits_since() == math.inf
+    first, second = _sent(confirms, 2)
+
+    assert confirms.waits_since() == first.sent_at
+    confirms.acked(1, False)
+    assert confirms.waits_since() == second.sent_at
+    confirms.acked(2, False)
+    assert confirms.waits_since() == math.inf

@@ -29,6 +29,14 @@ from tests.tcp_gate import TcpGate
 pytestmark = pytest.mark.service("rabbitmq")
 
 
+_HEADERS = (1 << 13).to_bytes(2)  # which properties a message has
+_MESSAGE_ID = (1 << 7).to_bytes(2)
+
+
+def _table(fields: bytes) -> bytes:
+    return len(fields).to_bytes(4) + fields
+
+
 @attrs.define(eq=False)
 class Warehouse:
     """A subscriber that notes what it does, and fails or waits when it is told to."""
@@ -146,6 +154,64 @@ def test_what_keeps_failing_becomes_a_dead_letter_that_says_why(
     assert abs(dt.datetime.now(dt.UTC) - died_at) < dt.timedelta(minutes=1)
     assert "is a dead letter after 3 tries" in caplog.text
     assert warehouse.tries("order-1") == [1, 1, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("properties", "said"),
+    [
+        (_HEADERS + _table(b"\x02atT" + (1_750_000_000_000).to_bytes(8)), "year"),
+        (_MESSAGE_ID + b"\x02\xc3\x28", "utf-8"),
+        (_HEADERS + _table(b"\x02atT" + b"\xff" * 8), ""),
+    ],
+    ids=["a time in milliseconds", "an id that is no text", "a time beyond all time"],
+)
+@pytest.mark.parametrize("body", [b"{}", b""])
+def test_a_message_that_the_client_cannot_read_is_a_dead_letter_and_ends_nothing(
+    members: ExitStack, space: Space, properties: bytes, said: str, body: bytes
+) -> None:
+    warehouse = Warehouse()
+    events = a_member(members, space, warehouse)
+    publish(events, 1)
+
+    space.client.publish_raw(space.exchange, "shop.order.paid", body, properties)
+    publish(events, 2)
+
+    wait_until(lambda: warehouse.numbers("order-1") == [1, 2], lambda: warehouse.done)
+    queue = f"{space.group}-dead-letter"
+    wait_until(lambda: space.client.ready(queue) == 1)
+    (letter,) = space.client.messages(queue)
+    assert letter.body == body
+    assert letter.headers["dead_letter_attempts"] == "1"
+    assert said in letter.headers["dead_letter_error"]
+    assert "field properties" in letter.headers["dead_letter_error"]
+
+
+def test_what_came_together_with_an_answer_is_not_left_until_the_next_heartbeat(
+    members: ExitStack, space: Space
+) -> None:
+    """Events that wait for a consumer come right behind the answer that it may consume."""
+    publisher = members.enter_context(an_event_manager(space.exchange))
+    a_member(ExitStack(), space, Warehouse()).shutdown()  # makes the queue
+    for number in range(8):
+        publish(publisher, number)
+        warehouse = Warehouse()
+        events = an_event_manager(
+            space.exchange, consumer_group=space.group, heartbeat=dt.timedelta(minutes=1)
+        )
+        events.register_subscriber("warehouse", OrderPaid, warehouse.handle)
+        with events:
+            wait_until(lambda of=warehouse: bool(of.done), within=10)  # type: ignore[misc]
+
+
+def test_a_header_whose_name_is_no_text_ends_nothing(members: ExitStack, space: Space) -> None:
+    warehouse = Warehouse()
+    events = a_member(members, space, warehouse)
+
+    properties = _HEADERS + _table(b"\x01\xffS\x00\x00\x00\x01x")
+    space.client.publish_raw(space.exchange, "shop.order.paid", b"{}", properties)
+    publish(events, 1)
+
+    wait_until(lambda: warehouse.numbers("order-1") == [1], lambda: warehouse.done)
 
 
 def test_a_dead_letter_sent_to_the_group_s_exchange_comes_to_the_group_alone(
@@ -317,6 +383,20 @@ def test_a_deleted_queue_is_made_again(
 
     wait_until(is_taken)
     wait_until(lambda: warehouse.numbers("order-1") == [7])
+
+
+def test_a_new_member_binds_the_group_again_to_an_exchange_that_was_deleted(
+    members: ExitStack, space: Space
+) -> None:
+    warehouse = Warehouse()
+    publisher = members.enter_context(an_event_manager(space.exchange))
+    a_member(ExitStack(), space, Warehouse()).shutdown()
+    space.client.delete([], [space.exchange])
+    a_member(members, space, warehouse)
+
+    publish(publisher, 1)
+
+    wait_until(lambda: warehouse.numbers("order-1") == [1])
 
 
 def _payload(number: int) -> bytes:

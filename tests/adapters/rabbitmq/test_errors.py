@@ -51,7 +51,9 @@ def test_each_error_of_sending_is_one_of_the_port(
         (amqp.NotFound("NOT_FOUND - no exchange"), UndeliverableError),
         (amqp.AccessRefused("ACCESS_REFUSED - write access"), UndeliverableError),
         (amqp.FrameError("FRAME_ERROR"), UndeliverableError),
-        (amqp.InternalError("INTERNAL_ERROR"), UndeliverableError),
+        (amqp.InternalError("INTERNAL_ERROR"), NotConfirmedError),
+        (amqp.PreconditionFailed("inequivalent arg 'type'", (40, 10)), UndeliverableError),
+        (amqp.PreconditionFailed("message size 9 is larger than 8", (60, 40)), RefusedMessageError),
         (amqp.ConnectionForced("CONNECTION_FORCED - shutdown"), NotConnectedError),
         (ConnectionResetError("reset by peer"), NotConnectedError),
         (TimeoutError(), NotConnectedError),
@@ -71,6 +73,7 @@ def test_what_closes_a_connection_says_something_of_the_message(
 def test_a_refused_destination_refuses_every_message() -> None:
     assert link_lost(amqp.NotFound("no exchange")).is_about_destination
     assert link_lost(amqp.AccessRefused("no")).is_about_destination
+    assert link_lost(amqp.PreconditionFailed("inequivalent", (40, 10))).is_about_destination
     assert not link_lost(amqp.PreconditionFailed("too large")).is_about_destination
 
 

@@ -18,8 +18,11 @@ from pragmatic_ddd.errors import (
     EventRejectedError,
 )
 from pragmatic_ddd.ports import OutboxMessage, Receipt
-from pragmatic_ddd_rabbitmq import RabbitMqEventManager, TopologyMode
+from pragmatic_ddd_rabbitmq import RabbitMqEventManager, TopologyMode, publishing_link
+from pragmatic_ddd_rabbitmq.confirms import Call
 from pragmatic_ddd_rabbitmq.frame_transport import FrameTransport
+from pragmatic_ddd_rabbitmq.publishing_link import PublishingLink
+from pragmatic_ddd_rabbitmq.shared_link import SharedLink
 from tests import servers
 from tests.adapters.rabbitmq.shop import (
     a_stored_event,
@@ -51,10 +54,15 @@ def is_published(events: RabbitMqEventManager, message: OutboxMessage) -> bool:
     return kinds(events.publish_many([message])) == [Receipt]
 
 
-def transport_of(events: RabbitMqEventManager) -> FrameTransport:
+def link_of(events: RabbitMqEventManager) -> PublishingLink:
     assert events._publisher is not None
-    assert events._publisher._link is not None
-    return events._publisher._link.link.transport
+    link = events._publisher._shared._link
+    assert link is not None
+    return link
+
+
+def transport_of(events: RabbitMqEventManager) -> FrameTransport:
+    return link_of(events).link.transport
 
 
 @pytest.fixture
@@ -178,6 +186,26 @@ def test_an_exchange_that_is_missing_in_the_midst_of_a_batch_fails_its_own_event
         messages[number].message_id for number in (5, 6, 30)
     }
     assert set(found) >= expected
+
+
+def test_an_exchange_of_another_kind_is_no_fault_of_the_events(space: Space) -> None:
+    space.keep_everything()
+    other = space.also_exchange(unique("fanout"))
+    space.client.exchange(other, "fanout")
+    messages = many(20)
+    for number in (3, 4):
+        messages[number] = attrs.evolve(messages[number], event_type="shop.order.placed")
+    events = an_event_manager(space.exchange)
+    events.topics = _TwoExchanges({"shop.order.placed": other}, space.exchange)
+
+    with events:
+        answers = events.publish_many(messages)
+        with pytest.raises(EventPublishError, match="inequivalent") as caught:
+            events.publish_stored(messages[3])
+
+    assert type(caught.value) is EventPublishError
+    expected = [EventPublishError if number in (3, 4) else Receipt for number in range(20)]
+    assert kinds(answers) == expected
 
 
 @attrs.frozen
@@ -415,6 +443,93 @@ def test_nothing_is_overtaken_by_the_retry_of_what_was_not_confirmed(
             wait_until(functools.partial(is_published, events, message))
 
     assert ids_in(space, space.everything)[1:] == [first.message_id, second.message_id]
+
+
+def test_an_answer_that_never_comes_is_not_waited_for_for_ever(
+    space: Space, gate: TcpGate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a new connection it is sent again, and nothing overtakes it."""
+    monkeypatch.setattr(publishing_link, "_LOST_AFTER_SECONDS", 1.0)
+    space.keep_everything()
+    first, second = a_stored_event(), a_stored_event()
+    with an_event_manager(
+        space.exchange,
+        url=through(gate),
+        connect_timeout=dt.timedelta(milliseconds=500),
+        confirm_timeout=dt.timedelta(milliseconds=300),
+    ) as events:
+        events.publish_stored(a_stored_event())
+        with gate.silent():
+            wait_until(
+                lambda: "does not answer" in str(events.publish_many([first])[0]),  # a new one
+                within=10,
+            )
+        for message in (first, second):
+            wait_until(functools.partial(is_published, events, message))
+
+    found = ids_in(space, space.everything)[1:]
+    assert list(dict.fromkeys(found)) == [first.message_id, second.message_id]
+
+
+def test_an_answer_that_is_lost_costs_a_copy_and_no_order(space: Space, gate: TcpGate) -> None:
+    space.keep_everything()
+    first, second = a_stored_event(), a_stored_event()
+    with an_event_manager(space.exchange, url=through(gate)) as events:
+        events.publish_stored(a_stored_event())
+        with gate.answering(at_most_bytes=0), pytest.raises(BrokerUnavailableError) as caught:
+            events.publish_stored(first)
+        for message in (first, second):
+            events.publish_stored(message)
+
+    assert "may have been delivered" in str(caught.value)
+    expected = [message.message_id for message in (first, first, second)]
+    assert ids_in(space, space.everything)[1:] == expected
+
+
+def test_an_exchange_that_is_deleted_is_made_again_and_its_events_wait_for_a_queue(
+    space: Space,
+) -> None:
+    queue = space.keep_everything()
+    message = a_stored_event()
+    with an_event_manager(space.exchange) as events:
+        events.publish_stored(a_stored_event())
+        space.client.delete([], [space.exchange])
+
+        for said in ("no exchange", "no queue is bound"):
+            with pytest.raises(EventPublishError, match=said) as caught:
+                events.publish_stored(message)
+            assert type(caught.value) is EventPublishError
+        space.client.bind(queue, space.exchange, "#")
+        events.publish_stored(message)
+
+    assert ids_in(space, queue)[1:] == [message.message_id]
+
+
+def test_ctrl_c_before_it_connects_keeps_nobody_from_connecting(
+    space: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_: SharedLink) -> None:
+        raise KeyboardInterrupt
+
+    space.keep_everything()
+    with an_event_manager(space.exchange) as events:
+        with monkeypatch.context() as patched:
+            patched.setattr(SharedLink, "_connected", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                events.publish_stored(a_stored_event())
+
+        assert events.publish_stored(a_stored_event()).text
+
+
+def test_ctrl_c_before_a_reader_says_that_it_has_read_keeps_nobody_from_reading(
+    space: Space,
+) -> None:
+    space.keep_everything()
+    with an_event_manager(space.exchange) as events:
+        events.publish_stored(a_stored_event())
+        link_of(events).reader = Call()
+
+        assert events.publish_stored(a_stored_event()).text
 
 
 def test_the_first_address_that_answers_is_taken(space: Space) -> None:
