@@ -66,6 +66,7 @@ class StreamWorker:
     redeliveries: Redeliveries
     dead_letters: DeadLetters
     delayed: DelayedCopies | None
+    _has_taken_over: bool = attrs.field(default=False, init=False)  # since it has the lease
     _abandoned: Abandoned | None = attrs.field(default=None, init=False)
     _handled: set[bytes] = attrs.field(factory=set, init=False)  # and not acknowledged
     _is_in_trouble: bool = attrs.field(default=False, init=False)
@@ -119,6 +120,8 @@ class StreamWorker:
         if not self.is_wanted():
             self._release()
             return
+        if not self._has_taken_over:
+            self._take_over()
         until_due = None if self.delayed is None else self.delayed.bring(self.stream)
         entries = self.reader.read()
         if entries:
@@ -130,7 +133,11 @@ class StreamWorker:
         if not self.is_wanted() or not self.lease.acquire():
             self._stopping.wait(self.seconds_between_tries)
             return
+        self._has_taken_over = False
+
+    def _take_over(self) -> None:
         self._abandoned = self.reader.take_over()
+        self._has_taken_over = True
         _logger.info("group %s: this member works on %s", self.group, self.stream)
 
     def _handle_all(self, entries: list[StreamEntry]) -> None:
