@@ -70,6 +70,7 @@ class Consumer:
     threads: int
     _state: _State = attrs.field(default=_State.NEW, init=False)
     _stop: threading.Event = attrs.field(factory=threading.Event, init=False, repr=False)
+    _is_settled: threading.Event = attrs.field(factory=threading.Event, init=False, repr=False)
     _lanes: Lanes = attrs.field(init=False, repr=False)
     _acknowledging: Acknowledging = attrs.field(init=False, repr=False)
     _receiving: dict[str, TopicReceiving] = attrs.field(factory=dict, init=False, repr=False)
@@ -138,6 +139,7 @@ class Consumer:
             thread.join(max(0.0, ended_by - time.monotonic()))
         left += self._lanes.close()  # what came while they ended
         self._acknowledging.finish(within=_SETTLING)
+        self._is_settled.set()
         self._give_back(left)
         self.receiver.close()
         return is_idle
@@ -205,8 +207,11 @@ class Consumer:
         return True
 
     def _keep_up(self) -> None:
-        """Keep what is in hand, and repeat acknowledgements, until the end."""
-        while not self._stop.wait(_UPKEEP_SECONDS):
+        """Keep what is in hand, and repeat acknowledgements, until the end.
+
+        Also while a shutdown waits for the handlers at work: their messages are still theirs.
+        """
+        while not self._is_settled.wait(_UPKEEP_SECONDS):
             try:
                 self._extend_lanes()
                 self._acknowledging.repeat()

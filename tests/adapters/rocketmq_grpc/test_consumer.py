@@ -7,7 +7,9 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import ExitStack
 
+import attrs
 import pytest
 
 from pragmatic_ddd.errors import EventPublishError
@@ -87,31 +89,60 @@ def test_thousands_of_events_arrive_in_the_order_of_each_aggregate(
     assert all(arrived[of] == list(range(40)) for of in aggregates)
 
 
-def test_a_handler_that_outlasts_the_invisible_time_is_not_called_beside_itself(
-    topic: str, calls: SubscriberCalls
-) -> None:
-    """What is in hand is extended: the events behind it, too."""
-    begun = threading.Event()
-    go_on = threading.Event()
+@attrs.define
+class _Held:
+    """A member whose handler is at work until it is told, and another one of its group."""
 
-    def slowly(event: OrderPaid) -> None:
+    events: RocketMqGrpcEventManager
+    other: RocketMqGrpcEventManager
+    calls: SubscriberCalls = attrs.field(factory=SubscriberCalls)
+    begun: threading.Event = attrs.field(factory=threading.Event)
+    go_on: threading.Event = attrs.field(factory=threading.Event)
+
+    def handle(self, event: OrderPaid) -> None:
         if event.total == 0:
-            begun.set()
-            go_on.wait(_PATIENCE_SECONDS)
-        calls.add("slow", event)
+            self.begun.set()
+            self.go_on.wait(_PATIENCE_SECONDS)
+        self.calls.add("slow", event)
 
-    manager = an_event_manager(topic, consumer_group=a_group())
-    manager.register_subscriber("slow", OrderPaid, slowly)
-    other = an_event_manager(topic, consumer_group=manager.config.consumer_group)
-    other.register_subscriber("slow", OrderPaid, lambda event: calls.add("other", event))
-    with manager:
-        publish(manager, range(3))
-        assert begun.wait(_PATIENCE_SECONDS)
-        with other:
-            _hold(2.5 * _INVISIBLE_SECONDS, lambda: calls.so_far() == [])
-            go_on.set()
-            assert totals(calls, 3) == [0, 1, 2]
-            assert next(code for code, _ in calls.so_far()) == "slow"
+
+def _a_member_at_work(stack: ExitStack) -> _Held:
+    topic, group = a_topic(), a_group()
+    waiting = dt.timedelta(seconds=_PATIENCE_SECONDS)
+    held = _Held(
+        an_event_manager(topic, consumer_group=group, shutdown_timeout=waiting),
+        an_event_manager(topic, consumer_group=group),
+    )
+    held.events.register_subscriber("slow", OrderPaid, held.handle)
+    held.other.register_subscriber("slow", OrderPaid, lambda event: held.calls.add("other", event))
+    stack.enter_context(held.events)
+    publish(held.events, range(3))
+    assert held.begun.wait(_PATIENCE_SECONDS)
+    stack.enter_context(held.other)
+    return held
+
+
+def test_a_handler_that_outlasts_the_invisible_time_is_not_called_beside_itself() -> None:
+    """What is in hand is extended, and the events behind it; also while a member is shut down.
+
+    Both are tried at once, to wait once.
+    """
+    with ExitStack() as stack:
+        running, leaving = (_a_member_at_work(stack) for _ in range(2))
+        shutdown = threading.Thread(target=leaving.events.shutdown)
+        shutdown.start()
+        _hold(
+            2.5 * _INVISIBLE_SECONDS,
+            lambda: running.calls.so_far() == leaving.calls.so_far() == [],
+        )
+        for each in (running, leaving):
+            each.go_on.set()
+        shutdown.join()
+
+        assert totals(running.calls, 3) == [0, 1, 2]
+        assert next(code for code, _ in running.calls.so_far()) == "slow"
+        assert totals(leaving.calls, 3) == [0, 1, 2]
+        assert [code for code, _ in leaving.calls.so_far()] == ["slow", "other", "other"]
 
 
 def test_the_events_of_a_killed_process_come_again_and_keep_their_order(
