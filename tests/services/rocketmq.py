@@ -147,6 +147,8 @@ class RocketMqBroker:
             "grpcServerPort": self._grpc.number,
             "remotingListenPort": self._remoting_proxy.number,
             "grpcShutdownTimeSeconds": 2,
+            # By default 5 s, for which each shutdown of a consumer would wait.
+            "grpcClientConsumerMinLongPollingTimeoutMillis": 100,
         }
         self._proxy_settings.write_text(json.dumps(proxy))
 
