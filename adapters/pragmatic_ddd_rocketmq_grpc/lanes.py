@@ -43,10 +43,10 @@ class Lane:
 
     def is_ready(self, now: float) -> bool:
         """Say whether its next message may be tried."""
-        return self.is_pausing_or_ready(now) and self.not_before <= now
+        return self.has_next(now) and self.not_before <= now
 
-    def is_pausing_or_ready(self, now: float) -> bool:
-        """Say whether it has a message that may be tried now or after a pause."""
+    def has_next(self, now: float) -> bool:
+        """Say whether a message of it is to be tried, now or after its pause."""
         return self.current is None and bool(self.waiting) and not self.is_lost(now)
 
     def in_hand(self) -> list[HeldMessage]:
@@ -183,7 +183,7 @@ class Lanes:
 
     def _next_pause_ends_in(self, now: float) -> float | None:
         pauses = [
-            lane.not_before - now for lane in self._lanes.values() if lane.is_pausing_or_ready(now)
+            lane.not_before - now for lane in self._lanes.values() if lane.has_next(now)
         ]
         return max(0.0, min(pauses)) if pauses else None
 

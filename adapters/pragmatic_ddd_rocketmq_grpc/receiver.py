@@ -70,7 +70,7 @@ class Batch:
 
     Attributes:
         messages: In the order of each queue; empty where none came in time.
-        arrived_at: Reading of the monotonic clock; from then on, at the latest, they are ours.
+        arrived_at: Reading of the monotonic clock, when this process took them in.
     """
 
     messages: Sequence[HeldMessage]

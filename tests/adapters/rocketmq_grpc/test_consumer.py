@@ -174,6 +174,34 @@ def test_the_events_of_a_killed_process_come_again_and_keep_their_order(
     assert found == sorted(found)  # what was not acknowledged comes again, before what follows
 
 
+def test_a_member_that_was_stopped_leaves_to_others_what_came_meanwhile(
+    topic: str, calls: SubscriberCalls
+) -> None:
+    """What its request had brought lies at its connection, and is another member's by now."""
+    group = a_group()
+    script = f"""
+        manager = an_event_manager({topic!r}, consumer_group={group!r})
+        manager.register_subscriber("note", OrderPaid, lambda event: print("total", event.total))
+        manager.start()
+        print("started", flush=True)
+        threading.Event().wait()
+    """
+    with child.started(script) as stopped, an_event_manager(topic) as publisher:
+        stopped.wait_for_line("started")
+        publish(publisher, range(1))
+        stopped.wait_for_line("total 0")
+        stopped.process.send_signal(signal.SIGSTOP)
+        publish(publisher, range(1, 4))
+        with a_consumer(topic, calls, consumer_group=group):
+            _wait_until(lambda: any(_total(event) == 3 for _, event in calls.so_far()))
+        stopped.process.send_signal(signal.SIGCONT)
+        publish(publisher, range(4, 5))
+        stopped.wait_for_line("total 4")
+
+    shown = [line for line in stopped.output if line.startswith("total")]
+    assert shown == ["total 0", "total 4"]
+
+
 def test_what_waits_behind_an_event_that_kills_its_process_is_not_counted_with_it(
     topic: str, calls: SubscriberCalls
 ) -> None:
