@@ -182,9 +182,7 @@ class Lanes:
         return busy < self.room
 
     def _next_pause_ends_in(self, now: float) -> float | None:
-        pauses = [
-            lane.not_before - now for lane in self._lanes.values() if lane.has_next(now)
-        ]
+        pauses = [lane.not_before - now for lane in self._lanes.values() if lane.has_next(now)]
         return max(0.0, min(pauses)) if pauses else None
 
     def _let_go_of_empty(self, lane: Lane) -> None:
