@@ -208,7 +208,9 @@ class Consumer:
 
     def _give_back(self, messages: Sequence[HeldMessage]) -> None:
         """Have messages that nobody has tried come again at once, elsewhere."""
-        problems = problems_of([self.receiver.extend(each, _AT_ONCE) for each in messages])
+        problems = problems_of(
+            [self.receiver.extend(each, _AT_ONCE) for each in messages], within=SETTLING
+        )
         if problems:
             _logger.warning(
                 "consumer of %s: %s messages come again only when their time is over: %s",

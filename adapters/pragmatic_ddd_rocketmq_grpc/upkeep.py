@@ -25,6 +25,7 @@ _logger = logging.getLogger(__name__)
 SETTLING: Final = dt.timedelta(seconds=3)
 """How long an answer of the proxy to what became of messages is waited for."""
 
+_NOTHING: Final = dt.timedelta()
 _PERIOD_SECONDS: Final = 0.5
 _MARGIN_SECONDS: Final = 1.0  # by which a message may be in hand for shorter than it was asked for
 
@@ -58,19 +59,28 @@ class Upkeep:
         self._is_over.set()
 
     def _extend_lanes(self) -> None:
+        """Ask for all lanes at once: one that gets no answer must not hold up the others."""
         invisible = self.receiver.invisible_time
-        for lane in self.lanes.to_extend(within=invisible / 2):
-            ours_until = time.monotonic() + invisible.total_seconds() - _MARGIN_SECONDS
-            futures = [
-                self.receiver.extend(message, invisible) for message in self.lanes.in_hand(lane)
-            ]
+        ours_until = time.monotonic() + invisible.total_seconds() - _MARGIN_SECONDS
+        asked = [
+            (lane, [self.receiver.extend(each, invisible) for each in self.lanes.in_hand(lane)])
+            for lane in self.lanes.to_extend(within=invisible / 2)
+        ]
+        every = [future for _, futures in asked for future in futures]
+        wait_for(every, timeout=SETTLING.total_seconds())
+        for lane, futures in asked:
             if _all_well(futures, lane):
                 self.lanes.extended(lane, ours_until=ours_until)
 
 
-def problems_of(futures: "Sequence[Future[None]]") -> list[str]:
-    """Wait for answers within a bound, and return what went wrong."""
-    done, left = wait_for(futures, timeout=SETTLING.total_seconds())
+def problems_of(futures: "Sequence[Future[None]]", *, within: dt.timedelta) -> list[str]:
+    """Wait for answers, and return what went wrong.
+
+    Args:
+        futures: The questions.
+        within: How long to wait.
+    """
+    done, left = wait_for(futures, timeout=within.total_seconds())
     problems = ["no answer"] * len(left)
     for future in done:
         try:
@@ -82,7 +92,7 @@ def problems_of(futures: "Sequence[Future[None]]") -> list[str]:
 
 def _all_well(futures: "Sequence[Future[None]]", lane: Lane) -> bool:
     """Say whether the proxy has confirmed all; where it has not, it is asked again soon."""
-    problems = problems_of(futures)
+    problems = problems_of(futures, within=_NOTHING)
     if problems:
         _logger.warning(
             "what is in hand of %s is not confirmed to stay there: %s", lane.queue, problems[0]
