@@ -59,7 +59,9 @@ class RocketMqProxy:
             "useEndpointPortFromRequest": True,
             "remotingListenPort": self._remoting.number,
             "grpcShutdownTimeSeconds": 1,
+            # So that tests need not wait: by default 5 s, and 10 s.
             "grpcClientConsumerMinLongPollingTimeoutMillis": 100,
+            "minInvisibleTimeMillsForRecv": 1000,
         }
         self._settings.write_text(json.dumps({**settings, **self._further}))
 

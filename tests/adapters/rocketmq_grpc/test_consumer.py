@@ -8,6 +8,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 from contextlib import ExitStack
+from typing import Any
 
 import attrs
 import pytest
@@ -28,6 +29,7 @@ from pragmatic_ddd_rocketmq_grpc.dead_letters import (
 )
 from tests.adapters.rocketmq_grpc import child
 from tests.adapters.rocketmq_grpc.shop import (
+    BRIEFLY_INVISIBLE,
     OrderPaid,
     a_group,
     a_stored_event,
@@ -42,7 +44,6 @@ from tests.services.service import Service
 pytestmark = pytest.mark.service("rocketmq-grpc")
 
 _PATIENCE_SECONDS = 60.0
-_INVISIBLE_SECONDS = 10.0  # of the shop's config, and the least that there is
 
 
 @pytest.fixture
@@ -54,6 +55,14 @@ def a_consumer(topic: str, calls: SubscriberCalls, **changes: object) -> RocketM
     manager = an_event_manager(topic, **{"consumer_group": a_group(), **changes})
     manager.register_subscriber("note", OrderPaid, lambda event: calls.add("note", event))
     return manager
+
+
+def _briefly(proxy: Service) -> dict[str, Any]:
+    """Return settings with which messages come again sooner than a proxy of others allows."""
+    return {
+        "endpoints": proxy.server.ports[0].address,
+        "invisible_time": BRIEFLY_INVISIBLE,
+    }
 
 
 def publish(events: RocketMqGrpcEventManager, totals: range, *, of: str = "order-1") -> None:
@@ -106,12 +115,13 @@ class _Held:
         self.calls.add("slow", event)
 
 
-def _a_member_at_work(stack: ExitStack) -> _Held:
-    topic, group = a_topic(), a_group()
+def _a_member_at_work(stack: ExitStack, proxy: Service) -> _Held:
+    topic = a_topic()
+    settings = {"consumer_group": a_group(), **_briefly(proxy)}
     waiting = dt.timedelta(seconds=_PATIENCE_SECONDS)
     held = _Held(
-        an_event_manager(topic, consumer_group=group, shutdown_timeout=waiting),
-        an_event_manager(topic, consumer_group=group),
+        an_event_manager(topic, shutdown_timeout=waiting, **settings),
+        an_event_manager(topic, **settings),
     )
     held.events.register_subscriber("slow", OrderPaid, held.handle)
     held.other.register_subscriber("slow", OrderPaid, lambda event: held.calls.add("other", event))
@@ -122,17 +132,19 @@ def _a_member_at_work(stack: ExitStack) -> _Held:
     return held
 
 
-def test_a_handler_that_outlasts_the_invisible_time_is_not_called_beside_itself() -> None:
+def test_a_handler_that_outlasts_the_invisible_time_is_not_called_beside_itself(
+    proxy: Service,
+) -> None:
     """What is in hand is extended, and the events behind it; also while a member is shut down.
 
     Both are tried at once, to wait once.
     """
     with ExitStack() as stack:
-        running, leaving = (_a_member_at_work(stack) for _ in range(2))
+        running, leaving = (_a_member_at_work(stack, proxy) for _ in range(2))
         shutdown = threading.Thread(target=leaving.events.shutdown)
         shutdown.start()
         _hold(
-            2.5 * _INVISIBLE_SECONDS,
+            3 * BRIEFLY_INVISIBLE.total_seconds(),
             lambda: running.calls.so_far() == leaving.calls.so_far() == [],
         )
         for each in (running, leaving):
@@ -146,11 +158,12 @@ def test_a_handler_that_outlasts_the_invisible_time_is_not_called_beside_itself(
 
 
 def test_the_events_of_a_killed_process_come_again_and_keep_their_order(
-    topic: str, calls: SubscriberCalls
+    topic: str, calls: SubscriberCalls, proxy: Service
 ) -> None:
     group = a_group()
+    settings = _briefly(proxy)
     script = f"""
-        manager = an_event_manager({topic!r}, consumer_group={group!r})
+        manager = an_event_manager({topic!r}, consumer_group={group!r}, **{settings!r})
         def handle(event):
             if event.total == 2:
                 print("at work", flush=True)
@@ -167,7 +180,7 @@ def test_the_events_of_a_killed_process_come_again_and_keep_their_order(
         killed.process.kill()
         killed.process.wait()
 
-    with a_consumer(topic, calls, consumer_group=group):
+    with a_consumer(topic, calls, consumer_group=group, **settings):
         _wait_until(lambda: any(_total(event) == 5 for _, event in calls.so_far()))
     found = [event.total for _, event in calls.so_far() if isinstance(event, OrderPaid)]
     assert found[-4:] == [2, 3, 4, 5]
@@ -175,12 +188,13 @@ def test_the_events_of_a_killed_process_come_again_and_keep_their_order(
 
 
 def test_a_member_that_was_stopped_leaves_to_others_what_came_meanwhile(
-    topic: str, calls: SubscriberCalls
+    topic: str, calls: SubscriberCalls, proxy: Service
 ) -> None:
     """What its request had brought lies at its connection, and is another member's by now."""
     group = a_group()
+    settings = _briefly(proxy)
     script = f"""
-        manager = an_event_manager({topic!r}, consumer_group={group!r})
+        manager = an_event_manager({topic!r}, consumer_group={group!r}, **{settings!r})
         manager.register_subscriber("note", OrderPaid, lambda event: print("total", event.total))
         manager.start()
         print("started", flush=True)
@@ -192,7 +206,7 @@ def test_a_member_that_was_stopped_leaves_to_others_what_came_meanwhile(
         stopped.wait_for_line("total 0")
         stopped.process.send_signal(signal.SIGSTOP)
         publish(publisher, range(1, 4))
-        with a_consumer(topic, calls, consumer_group=group):
+        with a_consumer(topic, calls, consumer_group=group, **settings):
             _wait_until(lambda: any(_total(event) == 3 for _, event in calls.so_far()))
         stopped.process.send_signal(signal.SIGCONT)
         publish(publisher, range(4, 5))
@@ -203,13 +217,14 @@ def test_a_member_that_was_stopped_leaves_to_others_what_came_meanwhile(
 
 
 def test_what_waits_behind_an_event_that_kills_its_process_is_not_counted_with_it(
-    topic: str, calls: SubscriberCalls
+    topic: str, calls: SubscriberCalls, proxy: Service
 ) -> None:
     """The broker gives up what it has given out too often: here after the second time."""
     group = a_group()
+    settings = _briefly(proxy)
     create_consumer_group(group, orderly=True, max_retries=1)
     script = f"""
-        manager = an_event_manager({topic!r}, consumer_group={group!r})
+        manager = an_event_manager({topic!r}, consumer_group={group!r}, **{settings!r})
         def handle(event):
             print("total", event.total, flush=True)
             if event.total == 0:
@@ -225,7 +240,7 @@ def test_what_waits_behind_an_event_that_kills_its_process_is_not_counted_with_i
             killed.wait_for_line("total 0")
             killed.process.wait(_PATIENCE_SECONDS)
 
-    with a_consumer(topic, calls, consumer_group=group):
+    with a_consumer(topic, calls, consumer_group=group, **settings):
         assert totals(calls, 4) == [1, 2, 3, 4]
 
 
