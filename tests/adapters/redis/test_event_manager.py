@@ -200,7 +200,7 @@ def test_a_take_over_that_failed_is_tried_again_before_anything_is_handled(
 
 def _set_rights(client: "redis.Redis", account: str, *without: str) -> None:
     rights = ("reset", "on", ">secret", "~*", "+@all", *without)
-    client.execute_command("ACL", "SETUSER", account, *rights)
+    client.execute_command("ACL", "SETUSER", account, *rights)  # type: ignore[no-untyped-call]
 
 
 def test_an_entry_that_was_deleted_while_it_was_in_hand_is_reported_and_passed_over(
