@@ -6,7 +6,6 @@ all clients of a process share.
 
 import asyncio
 import datetime as dt
-import time
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -23,6 +22,7 @@ from pragmatic_ddd_rocketmq_grpc.answers import (
 )
 from pragmatic_ddd_rocketmq_grpc.connection import Connection
 from pragmatic_ddd_rocketmq_grpc.received_message import HeldMessage, held
+from pragmatic_ddd_rocketmq_grpc.standstill import Standstill
 
 _SHORTEST_POLL: Final = dt.timedelta(seconds=5)  # a proxy waits for so long, whatever it is told
 _EVERYTHING: Final = "*"  # members of a group must subscribe alike, also in a rolling deploy
@@ -61,7 +61,7 @@ class Batch:
 
     Attributes:
         messages: In the order of each queue; empty where none came in time.
-        arrived_at: Reading of the monotonic clock, when this process took them in.
+        arrived_at: Reading of the monotonic clock; from then on, at the latest, they are ours.
     """
 
     messages: Sequence[HeldMessage]
@@ -110,6 +110,8 @@ class ConsumerCalls:
         seconds = (self.longest_poll + self.connection.timeout).total_seconds()
         found: list[HeldMessage] = []
         status, call = None, None
+        standstill = Standstill()
+        watching = asyncio.ensure_future(standstill.watch())
         try:
             call = self.connection.stub(client, queue.endpoints).ReceiveMessage(
                 request, metadata=client.sign(), timeout=seconds
@@ -126,9 +128,11 @@ class ConsumerCalls:
         except Exception as error:
             if not found:  # those that came are this process's, whatever became of the rest
                 raise _error_of(error) from error
+        finally:
+            watching.cancel()
         if status is not None:
             self._check(status, allowed=(OK, NO_MESSAGE))
-        return Batch(found, time.monotonic())
+        return Batch(found, standstill.arrival())
 
     async def acknowledge(self, client: Any, message: HeldMessage) -> None:  # noqa: ANN401
         """Tell that a message is done with.

@@ -11,7 +11,6 @@ that fails, or that ends its process, the others come one by one, and are not co
 import datetime as dt
 import logging
 import threading
-import time
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future
 from concurrent.futures import wait as wait_for
 from typing import Final
@@ -54,7 +53,6 @@ class TopicReceiving:
     lanes: Lanes
     stop: threading.Event
     _under_way: "dict[str, Future[Batch]]" = attrs.field(factory=dict, init=False)
-    _looked_at: float = attrs.field(factory=time.monotonic, init=False)
     _batch: int = attrs.field(default=1, init=False)
     _pause_seconds: float = attrs.field(default=0.0, init=False)
     _failures_in_a_row: int = attrs.field(default=0, init=False)
@@ -82,7 +80,7 @@ class TopicReceiving:
         for future in self._under_way.values():
             future.cancel()
             if not future.cancelled() and future.exception() is None:
-                self._arrived(future.result(), self._looked_at)
+                self._arrived(future.result())
 
     def _receive(self) -> None:
         try:
@@ -130,7 +128,6 @@ class TopicReceiving:
         done = wait_for(
             self._under_way.values(), timeout=_GLANCE.total_seconds(), return_when=FIRST_COMPLETED
         ).done
-        looked_before, self._looked_at = self._looked_at, time.monotonic()
         finished = [broker for broker, future in self._under_way.items() if future in done]
         for broker in finished:
             try:
@@ -139,14 +136,9 @@ class TopicReceiving:
                 if self.stop.is_set():
                     return
                 raise ReceivingError("CANCELLED", "the connection was closed") from error
-            self._arrived(batch, looked_before)
+            self._arrived(batch)
 
-    def _arrived(self, batch: Batch, looked_before: float) -> None:
-        """Take what has come since that reading of the monotonic clock.
-
-        It may have waited at the connection from then on, where this process was stopped; then
-        it is another process's by now.
-        """
+    def _arrived(self, batch: Batch) -> None:
         self.receiver.heard()
         if self._failures_in_a_row >= _FAILURES_TO_TELL:
             _logger.info("messages of topic %s are received again", self.topic)
@@ -157,8 +149,7 @@ class TopicReceiving:
         ours = self.receiver.invisible_time.total_seconds() - _MARGIN_SECONDS
         is_well = all(each.message.delivery_attempt == 1 for each in batch.messages)
         self._batch = min(self._batch * 2, LARGEST_BATCH) if is_well else 1
-        since = min(batch.arrived_at, looked_before)
-        self.lanes.arrived(batch.messages, ours_until=since + ours)
+        self.lanes.arrived(batch.messages, ours_until=batch.arrived_at + ours)
 
     def _failed(self, error: Exception) -> None:
         self._failures_in_a_row += 1
