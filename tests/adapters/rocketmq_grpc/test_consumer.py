@@ -309,7 +309,12 @@ def test_a_dead_letter_that_cannot_be_kept_blocks_its_aggregate_and_no_other(
 ) -> None:
     """Its topic is missing; nothing is given up until somebody makes it."""
     topic, group = a_topic(8), a_group(with_topics=False)
-    events = an_event_manager(topic, consumer_group=group, max_reconsume_times=0)
+    events = an_event_manager(
+        topic,
+        consumer_group=group,
+        max_reconsume_times=0,
+        reconsume_backoff_cap=dt.timedelta(seconds=0.5),
+    )
 
     def handle(event: OrderPaid) -> None:
         if event.aggregate_id == "bad" and event.total == 0:
