@@ -168,12 +168,12 @@ class GatedBroker:
 class TestRocketMq(EventManagerContract, BrokerContract):
     """What the native client cannot do is said here.
 
-    A consumer goes on where it was when the broker is back, after up to a minute: the request
-    that was under way has to time out first. The client that tests have cannot shut a consumer
-    down, so that a member hands over when its process ends; that has tests of its own, in
-    processes of their own. And it gives every refusal the same text, a missing permission
-    included: an account is not tried here, because to the event manager its refusal is what
-    ``test_native_producer`` tries with a broker that does not take the message.
+    A consumer goes on where it was when the broker is back, after half a minute: the request that
+    was under way has to time out first. The client that tests have cannot shut a consumer down, so
+    that a member hands over when its process ends; ``test_event_consumption`` and
+    ``test_native_consumer`` try that, in processes of their own. And it gives every refusal the
+    same text: a right that is missing looks like a broker that does not confirm, so that there is
+    no error for it to try; the broker of the tests keeps no accounts either.
     """
 
     patience: ClassVar[dt.timedelta] = dt.timedelta(seconds=90)

@@ -127,6 +127,12 @@ class GatedProxy:
 
 @pytest.mark.service("rocketmq-grpc")
 class TestRocketMqGrpc(EventManagerContract, BrokerContract):
+    """Nobody is refused here for want of rights: the broker of the tests keeps no accounts.
+
+    What a proxy answers that asks for one has ``test_account``; what it means that a right is
+    missing has ``test_answers``.
+    """
+
     patience: ClassVar[dt.timedelta] = dt.timedelta(seconds=60)
     attempts: ClassVar[int] = _ATTEMPTS
     delay: ClassVar[dt.timedelta | None] = _DELAY
