@@ -18,7 +18,7 @@ import attrs
 
 from pragmatic_ddd.errors import ConfigurationError
 from pragmatic_ddd.ports.durability import Durability
-from pragmatic_ddd_redis.connections import Command, RedisConnections
+from pragmatic_ddd_redis.connections import Command, RedisConnections, checked
 from pragmatic_ddd_redis.errors import RefusedCommandError
 
 MEMORY: Final = "memory"
@@ -26,7 +26,11 @@ APPEND_ONLY: Final = "append-only"
 SYNCED: Final = "synced"
 PROFILES: Final = (MEMORY, APPEND_ONLY, SYNCED)
 
+_SECTIONS = ("persistence", "memory", "cluster")
 _APPENDS = re.compile(rb"^aof_enabled:1\r?$", re.MULTILINE)
+_EVICTS = re.compile(rb"^maxmemory_policy:(allkeys-\w+)\r?$", re.MULTILINE)
+_UNLIMITED = re.compile(rb"^maxmemory:0\r?$", re.MULTILINE)
+_IN_CLUSTER = re.compile(rb"^cluster_enabled:1\r?$", re.MULTILINE)
 _OF_THE_WAIT = 0.8  # the rest of the time is for the way to the server and back
 
 _MEANINGS = {
@@ -91,7 +95,7 @@ class Confirmation:
 
 
 def check_server(connections: RedisConnections, profile: str, *, until: float) -> None:
-    """Refuse a server whose settings give less than a profile asks for.
+    """Refuse a server whose settings give less than a profile asks for, and one of a cluster.
 
     Args:
         connections: The server.
@@ -103,22 +107,44 @@ def check_server(connections: RedisConnections, profile: str, *, until: float) -
         NotSentError: It cannot be reached.
         NoAnswerError: It does not answer.
     """
+    settings = _settings(connections, profile, until)
+    if _IN_CLUSTER.search(settings):
+        problem = (
+            "redis.url: a server of a Redis Cluster, which is not supported: a stream is on one "
+            "server, with its leases and dead letters"
+        )
+        raise ConfigurationError([problem])
     if profile == MEMORY:
         return
-    try:
-        persistence = connections.ask("INFO", "persistence", until=until)
-    except RefusedCommandError as error:
-        raise ConfigurationError(
-            [f"redis.durability = {profile}: the server does not tell (INFO): {error}"]
-        ) from error
-    if not isinstance(persistence, bytes) or not _APPENDS.search(persistence):
+    if not _APPENDS.search(settings):
         problem = (
             f"redis.durability = {profile}: the server keeps no append-only file, so that a "
             f"restart loses events; set appendonly yes there, or choose {MEMORY}"
         )
         raise ConfigurationError([problem])
+    policy = _EVICTS.search(settings)
+    if policy is not None and not _UNLIMITED.search(settings):
+        problem = (
+            f"redis.durability = {profile}: the server deletes whole streams when its memory is "
+            f"full (maxmemory-policy {policy[1].decode()}); set noeviction there, or choose "
+            f"{MEMORY}"
+        )
+        raise ConfigurationError([problem])
     if profile == SYNCED:
         _check_waitaof(connections, until)
+
+
+def _settings(connections: RedisConnections, profile: str, until: float) -> bytes:
+    """Return what the server tells of itself; nothing where no profile depends on it."""
+    answers = connections.exchange([("INFO", section) for section in _SECTIONS], until=until)
+    try:
+        return b"".join(each for each in map(checked, answers) if isinstance(each, bytes))
+    except RefusedCommandError as error:
+        if profile == MEMORY:
+            return b""
+        raise ConfigurationError(
+            [f"redis.durability = {profile}: the server does not tell (INFO): {error}"]
+        ) from error
 
 
 def _check_waitaof(connections: RedisConnections, until: float) -> None:

@@ -24,6 +24,7 @@ from pragmatic_ddd_redis.config import NEWEST, RedisConfig
 from pragmatic_ddd_redis.connections import RedisConnections
 from pragmatic_ddd_redis.dead_letters import DeadLetters
 from pragmatic_ddd_redis.delayed_copies import DelayedCopies
+from pragmatic_ddd_redis.entry_trials import EntryTrials
 from pragmatic_ddd_redis.errors import (
     NoAnswerError,
     NotSentError,
@@ -214,12 +215,13 @@ class RedisStreamsEventManager(BrokerEventManager):
                 count=config.read_count,
             )
             return StreamWorker(
-                topic=topic,
                 reader=reader,
                 lease=lease,
                 is_wanted=lambda: membership.has(topic, number),
                 seconds_between_tries=membership.interval_seconds,
-                consumption=consumption,
+                trials=EntryTrials(
+                    topic=topic, group=group, consumption=consumption, redeliveries=redeliveries
+                ),
                 redeliveries=redeliveries,
                 dead_letters=dead_letters,
                 delayed=delayed,

@@ -45,23 +45,38 @@ redis.call('XCLAIM', stream, group, consumer, 0, oldest[1])
 return {last, deleted, oldest[1], oldest[4] + 1}
 """
 
-READ: Final = """
--- KEYS: lease, stream. ARGV: token, group, consumer, from, count.
--- Returns entries: with '0-0' those given before and not acknowledged, with '>' new ones.
--- Nil without the lease.
+READ_NEW: Final = """
+-- KEYS: lease, stream. ARGV: token, group, consumer, count.
+-- Returns entries that nobody was given before. Nil without the lease.
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return false end
 local found = redis.call(
-  'XREADGROUP', 'GROUP', ARGV[2], ARGV[3], 'COUNT', ARGV[5], 'STREAMS', KEYS[2], ARGV[4])
+  'XREADGROUP', 'GROUP', ARGV[2], ARGV[3], 'COUNT', ARGV[4], 'STREAMS', KEYS[2], '>')
 if not found then return {} end
 return found[1][2]
+"""
+
+READ_AGAIN: Final = """
+-- KEYS: lease, stream. ARGV: token, group, consumer, count.
+-- Returns entries that were given before and not acknowledged; of a deleted one the id alone. Nil
+-- without the lease. XREADGROUP would count each of them as given once more: how often an entry was
+-- given is to say how many members have had it, not how often one of them had to look again.
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return false end
+local entries = {}
+for _, given in ipairs(redis.call('XPENDING', KEYS[2], ARGV[2], '-', '+', ARGV[4], ARGV[3])) do
+  entries[#entries + 1] = redis.call('XRANGE', KEYS[2], given[1], given[1])[1] or {given[1], false}
+end
+return entries
 """
 
 BURY: Final = """
 -- KEYS: lease, stream, dead letters. ARGV: token, group, id, then names and values.
 -- Adds a dead letter and acknowledges the entry. Returns the letter's id; '' where this was done
--- before; nil without the lease. What fails leaves the entry as it was: XADD comes first.
+-- before; nil without the lease. What fails leaves the entry as it was: XADD comes first. Where
+-- stream or group were deleted meanwhile, the letter is all that is left of the event.
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return false end
-if #redis.call('XPENDING', KEYS[2], ARGV[2], ARGV[3], ARGV[3], 1) == 0 then return '' end
+local pending = redis.pcall('XPENDING', KEYS[2], ARGV[2], ARGV[3], ARGV[3], 1)
+if pending.err and not string.find(pending.err, 'NOGROUP') then return pending end
+if not pending.err and #pending == 0 then return '' end
 local fields = {}
 for place = 4, #ARGV do fields[place - 3] = ARGV[place] end
 local letter = redis.call('XADD', KEYS[3], '*', unpack(fields))

@@ -18,7 +18,7 @@ import attrs
 from pragmatic_ddd_redis.connections import RedisConnections
 from pragmatic_ddd_redis.errors import RefusedCommandError
 from pragmatic_ddd_redis.lease import StreamLease
-from pragmatic_ddd_redis.scripts import READ, TAKE_OVER
+from pragmatic_ddd_redis.scripts import READ_AGAIN, READ_NEW, TAKE_OVER
 from pragmatic_ddd_redis.stream_entry import StreamEntry
 
 _logger = logging.getLogger(__name__)
@@ -26,9 +26,9 @@ _logger = logging.getLogger(__name__)
 CONSUMER: Final = "pragmatic-ddd"
 """The name under which Redis knows whoever works on a stream."""
 
-_GIVEN_BEFORE = "0-0"
-_NEW = ">"
 _BEGINNING = b"0-0"
+_END = "$"
+_HIGHEST_NUMBER = 2**64 - 1
 _NO_GROUP = "NOGROUP"
 _GROUP_IS_THERE = "BUSYGROUP"
 _SHORTEST_WAIT = dt.timedelta(milliseconds=1)
@@ -66,11 +66,15 @@ class StreamReader:
     start_at: str
     lease: StreamLease
     count: int
-    _reads: str = attrs.field(default=_GIVEN_BEFORE, init=False)
+    _reads_again: bool = attrs.field(default=True, init=False)
     _last_id: bytes = attrs.field(default=_BEGINNING, init=False)
+    _settled: bytes | None = attrs.field(default=None, init=False)  # that, and all before it
 
     def make_group(self) -> None:
         """Make sure that stream and group exist.
+
+        Where they were deleted since ``take_over``, a group that begins with what is new goes on
+        behind what it has had: what was added meanwhile is not skipped.
 
         Raises:
             NotSentError: The server cannot be reached.
@@ -79,7 +83,7 @@ class StreamReader:
         """
         try:
             self.connections.ask(
-                *("XGROUP", "CREATE", self.stream, self.group, self.start_at, "MKSTREAM")
+                *("XGROUP", "CREATE", self.stream, self.group, self._beginning(), "MKSTREAM")
             )
         except RefusedCommandError as error:
             if _GROUP_IS_THERE not in str(error):
@@ -101,6 +105,7 @@ class StreamReader:
             return None
         last_id, deleted, *oldest = cast("list[bytes | int]", answer)
         self._last_id = cast("bytes", last_id)
+        self._settled = _before(cast("bytes", oldest[0])) if oldest else self._last_id
         if deleted:
             _logger.error(
                 "%s entries of %s were deleted before group %s has handled them",
@@ -112,7 +117,7 @@ class StreamReader:
 
     def begin_anew(self) -> None:
         """Read what is not acknowledged next: it was left, or others may have been at work."""
-        self._reads = _GIVEN_BEFORE
+        self._reads_again = True
 
     def read(self) -> list[StreamEntry] | None:
         """Return the next entries, possibly none; ``None`` where the lease is lost.
@@ -123,7 +128,7 @@ class StreamReader:
             NotSentError: As for ``make_group``, as do the others.
         """
         try:
-            answer = self._run(READ, self._reads, self.count)
+            answer = self._run(READ_AGAIN if self._reads_again else READ_NEW, self.count)
         except RefusedCommandError as error:
             if _NO_GROUP not in str(error):
                 raise
@@ -138,8 +143,8 @@ class StreamReader:
         entries = [_entry(self.stream, found) for found in cast("list[list[object]]", answer)]
         if entries:
             self._last_id = max(self._last_id, entries[-1].id, key=_place)
-        elif self._reads == _GIVEN_BEFORE:
-            self._reads = _NEW
+        elif self._reads_again:
+            self._reads_again = False
             return self.read()
         return entries
 
@@ -163,6 +168,12 @@ class StreamReader:
             NotSentError: As for ``make_group``, as do the others.
         """
         self.connections.ask("XACK", self.stream, self.group, entry.id)
+        self._settled = entry.id
+
+    def _beginning(self) -> str | bytes:
+        if self.start_at == _END and self._settled is not None:
+            return self._settled
+        return self.start_at
 
     def _run(self, script: str, *arguments: str | int) -> object:
         """Run a script that needs the lease; ``None`` says that it is lost."""
@@ -187,3 +198,11 @@ def _entry(stream: str, found: list[object]) -> StreamEntry:
 def _place(entry_id: bytes) -> tuple[int, int]:
     milliseconds, _, number = entry_id.partition(b"-")
     return int(milliseconds), int(number)
+
+
+def _before(entry_id: bytes) -> bytes:
+    """Return the highest id below one."""
+    milliseconds, number = _place(entry_id)
+    if number:
+        return b"%d-%d" % (milliseconds, number - 1)
+    return b"%d-%d" % (milliseconds - 1, _HIGHEST_NUMBER)

@@ -15,15 +15,10 @@ from collections.abc import Callable
 
 import attrs
 
-from pragmatic_ddd.application.events import (
-    EventConsumption,
-    Failure,
-    ReceivedEvent,
-    Redeliveries,
-    is_final,
-)
+from pragmatic_ddd.application.events import Failure, Redeliveries
 from pragmatic_ddd_redis.dead_letters import DeadLetters
 from pragmatic_ddd_redis.delayed_copies import DelayedCopies
+from pragmatic_ddd_redis.entry_trials import TROUBLES, EntryTrials, key_of
 from pragmatic_ddd_redis.errors import NoAnswerError, NotSentError, RefusedCommandError
 from pragmatic_ddd_redis.lease import StreamLease
 from pragmatic_ddd_redis.stream_entry import StreamEntry
@@ -34,38 +29,31 @@ _logger = logging.getLogger(__name__)
 _LONGEST_WAIT = dt.timedelta(milliseconds=500)
 _PAUSE_AFTER_TROUBLE_SECONDS = 0.2
 
-_TROUBLES = (NotSentError, NoAnswerError, RefusedCommandError)
-
-
-class AbandonedEntryError(Exception):
-    """An entry was in hand each time when a member ended: it may be what ends them."""
-
 
 @attrs.define(eq=False, kw_only=True)
 class StreamWorker:
     """Handles the entries of one stream, one after the other, when it is this member's turn.
 
     Attributes:
-        topic: The topic that the stream belongs to.
         reader: Reads the stream.
         lease: The right to work on it.
         is_wanted: Whether this member is to work on it; asked again and again.
         seconds_between_tries: Pause before the lease is asked for again.
-        consumption: What entries are to subscribers.
+        trials: Has an entry handled, once.
         redeliveries: When an entry is tried again, and when it is given up.
         dead_letters: Where it goes then.
         delayed: What is brought later; ``None`` where nothing is.
     """
 
-    topic: str
     reader: StreamReader
     lease: StreamLease
     is_wanted: Callable[[], bool]
     seconds_between_tries: float
-    consumption: EventConsumption
+    trials: EntryTrials
     redeliveries: Redeliveries
     dead_letters: DeadLetters
     delayed: DelayedCopies | None
+    _has_taken_over: bool = attrs.field(default=False, init=False)  # since it has the lease
     _abandoned: Abandoned | None = attrs.field(default=None, init=False)
     _handled: set[bytes] = attrs.field(factory=set, init=False)  # and not acknowledged
     _is_in_trouble: bool = attrs.field(default=False, init=False)
@@ -105,7 +93,7 @@ class StreamWorker:
             try:
                 self._take_a_step()
                 self._note_recovery()
-            except _TROUBLES as error:
+            except TROUBLES as error:
                 self._note_trouble(error)
             except Exception:
                 _logger.exception("group %s failed on %s; it goes on", self.group, self.stream)
@@ -119,6 +107,8 @@ class StreamWorker:
         if not self.is_wanted():
             self._release()
             return
+        if not self._has_taken_over:
+            self._take_over()
         until_due = None if self.delayed is None else self.delayed.bring(self.stream)
         entries = self.reader.read()
         if entries:
@@ -130,7 +120,11 @@ class StreamWorker:
         if not self.is_wanted() or not self.lease.acquire():
             self._stopping.wait(self.seconds_between_tries)
             return
+        self._has_taken_over = False
+
+    def _take_over(self) -> None:
         self._abandoned = self.reader.take_over()
+        self._has_taken_over = True
         _logger.info("group %s: this member works on %s", self.group, self.stream)
 
     def _handle_all(self, entries: list[StreamEntry]) -> None:
@@ -145,9 +139,9 @@ class StreamWorker:
 
     def _is_settled(self, entry: StreamEntry) -> bool:
         """Handle an entry until it is done with; say whether it is, and the next one may come."""
-        key = self._key(entry)
+        key = key_of(entry)
         while entry.id not in self._handled:
-            failure = self.redeliveries.given_up(key) or self._tried(entry)
+            failure = self.redeliveries.given_up(key) or self.trials.tried(entry, self._abandoned)
             if failure is None:
                 self._handled.add(entry.id)
             elif failure.is_final and self._is_buried(entry, failure):
@@ -159,53 +153,6 @@ class StreamWorker:
         self._handled.discard(entry.id)
         self.redeliveries.settled(key)
         return True
-
-    def _tried(self, entry: StreamEntry) -> Failure | None:
-        """Have the entry handled; return how it failed, if it did."""
-        if entry.fields is None:
-            _logger.error("%s was deleted before group %s has handled it", entry, self.group)
-            return None
-        key = self._key(entry)
-        is_killer = self._is_killer(entry)
-        try:
-            self.consumption.handle(
-                entry.event_type,
-                lambda: self._event(entry),
-                key=key,
-                final=is_killer or self.redeliveries.is_last_try(key),
-                where=str(entry),
-            )
-        except _TROUBLES:
-            raise  # Redis is in trouble, not the event
-        except BaseException as error:  # a handler cannot end the thread
-            failure = self.redeliveries.failed(key, error, is_final=is_killer or is_final(error))
-            if not failure.is_final:
-                _logger.warning(
-                    "%s failed, try %s of %s; it will be tried again",
-                    entry,
-                    failure.attempts,
-                    self.redeliveries.max_attempts,
-                    exc_info=error,
-                )
-            return failure
-        return None
-
-    def _event(self, entry: StreamEntry) -> ReceivedEvent:
-        if self._abandoned is not None and self._is_killer(entry):
-            raise AbandonedEntryError(
-                f"{self._abandoned.deliveries - 1} members of {self.group} ended while they had "
-                f"it in hand"
-            )
-        return entry.event(self.topic)
-
-    def _is_killer(self, entry: StreamEntry) -> bool:
-        """Say whether an entry has outlived too many members: it may be what kills them.
-
-        One more than there are tries, since a member may have ended before it began.
-        """
-        if self._abandoned is None or self._abandoned.entry_id != entry.id:
-            return False
-        return self._abandoned.deliveries > self.redeliveries.max_attempts + 1
 
     def _is_buried(self, entry: StreamEntry, failure: Failure) -> bool:
         """Make a dead letter of an entry that is given up; say whether it is done."""
@@ -251,6 +198,3 @@ class StreamWorker:
         if self._is_in_trouble:
             self._is_in_trouble = False
             _logger.info("group %s reads %s again", self.group, self.stream)
-
-    def _key(self, entry: StreamEntry) -> str:
-        return f"{self.stream}/{entry.id.decode()}"

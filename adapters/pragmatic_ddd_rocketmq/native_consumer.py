@@ -32,6 +32,7 @@ from pragmatic_ddd_rocketmq.name_server import NameServers
 from pragmatic_ddd_rocketmq.native_library import MessageCallback, NativeLibrary
 from pragmatic_ddd_rocketmq.process_end import keep_until_end, let_go, refuse_after_fork
 from pragmatic_ddd_rocketmq.received_message import ReceivedMessage, copied, message_id_of
+from pragmatic_ddd_rocketmq.settlement import Settlement
 
 _logger = logging.getLogger(__name__)
 
@@ -90,6 +91,7 @@ class NativeConsumer:
     properties: Sequence[str] = ()
     threads: int = attrs.field(default=8, validator=validators.ge(1))
     credentials: Credentials | None = None
+    _settlement: Settlement = attrs.field(init=False, repr=False)
     _state: _State = attrs.field(default=_State.NEW, init=False)
     _handle: int | None = attrs.field(default=None, init=False, repr=False)
     _taking: bool = attrs.field(default=False, init=False)
@@ -100,6 +102,14 @@ class NativeConsumer:
     _gate: "threading.Lock" = attrs.field(factory=threading.Lock, init=False, repr=False)
     _parked: bool = attrs.field(default=False, init=False)
     _pid: int = attrs.field(factory=os.getpid, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._settlement = Settlement(
+            handler=self.handler,
+            bury=self.bury,
+            redeliveries=self.redeliveries,
+            is_final=self.is_final,
+        )
 
     def start(self) -> None:
         """Join the group and begin to consume.
@@ -213,11 +223,7 @@ class NativeConsumer:
             if not taking or self.redeliveries.is_waiting(message_id):
                 return _RECONSUME_LATER
             message = copied(self.library.functions, handle, self.properties)
-            failure = self.redeliveries.given_up(message_id) or self._tried(message)
-            if failure is not None and not self._buried(message, failure):
-                return _RECONSUME_LATER
-            self.redeliveries.settled(message_id)
-            return _CONSUME_SUCCESS
+            return _CONSUME_SUCCESS if self._settlement.is_reached(message) else _RECONSUME_LATER
 
     @contextmanager
     def _counted(self) -> Iterator[bool]:
@@ -230,57 +236,6 @@ class NativeConsumer:
             if taking:
                 with self._lock:
                     self._in_flight -= 1
-
-    def _tried(self, message: ReceivedMessage) -> Failure | None:
-        """Call the handler; return how it failed, if it did."""
-        try:
-            self.handler(message)
-        except BaseException as error:
-            failure = self.redeliveries.failed(
-                message.message_id, error, is_final=self.is_final(error)
-            )
-            if not failure.is_final:
-                _logger.warning(
-                    "message %s of %s (queue %s, offset %s) failed, try %s of %s; it will be "
-                    "tried again",
-                    message.message_id,
-                    message.topic,
-                    message.queue_id,
-                    message.queue_offset,
-                    failure.attempts,
-                    self.redeliveries.max_attempts,
-                    exc_info=error,
-                )
-            return failure
-        return None
-
-    def _buried(self, message: ReceivedMessage, failure: Failure) -> bool:
-        """Make a dead letter of a message that is given up; say whether it is done."""
-        if not failure.is_final:
-            return False
-        try:
-            self.bury(message, failure)
-        except Exception:
-            self.redeliveries.postpone(failure)
-            _logger.exception(
-                "message %s of %s (queue %s, offset %s) failed for good and could not be made "
-                "a dead letter; it blocks its queue, and will be tried again",
-                message.message_id,
-                message.topic,
-                message.queue_id,
-                message.queue_offset,
-            )
-            return False
-        _logger.error(
-            "message %s of %s (queue %s, offset %s) is a dead letter after %s tries",
-            message.message_id,
-            message.topic,
-            message.queue_id,
-            message.queue_offset,
-            failure.attempts,
-            exc_info=failure.error,
-        )
-        return True
 
     def _becomes_idle(self, within: dt.timedelta) -> bool:
         deadline = time.monotonic() + within.total_seconds()

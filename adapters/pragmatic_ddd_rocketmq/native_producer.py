@@ -5,11 +5,9 @@
      └──── failed ───┘
 
 Calls before the start, after the shutdown and beside it are segmentation faults in the library,
-so that every call is counted under a lock. One send is one attempt with one timeout: the library
-would repeat it without a pause, on another broker, and out of order.
+so that every call is counted under a lock.
 """
 
-import ctypes
 import datetime as dt
 import enum
 import itertools
@@ -21,11 +19,7 @@ import time
 import attrs
 
 from pragmatic_ddd_rocketmq.credentials import Credentials
-from pragmatic_ddd_rocketmq.errors import (
-    NotSentError,
-    RocketMqStartError,
-    check_confirmed,
-)
+from pragmatic_ddd_rocketmq.errors import NotSentError, RocketMqStartError
 from pragmatic_ddd_rocketmq.first_sends import FirstSends
 from pragmatic_ddd_rocketmq.helper_thread import (
     HelperEndedError,
@@ -33,15 +27,14 @@ from pragmatic_ddd_rocketmq.helper_thread import (
     is_main_thread,
 )
 from pragmatic_ddd_rocketmq.name_server import NameServers
-from pragmatic_ddd_rocketmq.native_library import NativeLibrary, QueueSelector, SendResult
+from pragmatic_ddd_rocketmq.native_library import NativeLibrary
+from pragmatic_ddd_rocketmq.native_send import SendReceipt, attempt
 from pragmatic_ddd_rocketmq.outgoing_message import OutgoingMessage
 from pragmatic_ddd_rocketmq.process_end import keep_until_end, let_go, refuse_after_fork
-from pragmatic_ddd_rocketmq.queue_selection import java_hash_code, jump_consistent_hash
 
 _logger = logging.getLogger(__name__)
 
 _OK = 0
-_NO_RETRIES = 0
 _LARGEST_MESSAGE_BYTES = 4 * 1024 * 1024
 _LOG_LEVEL_WARN = 3
 _SHUTDOWN_BOUND = dt.timedelta(seconds=10)
@@ -56,35 +49,6 @@ class _State(enum.Enum):
     CLOSING = "being shut down"
     CLOSED = "shut down"
     ABANDONED = "given up: a native call does not return"
-
-
-@attrs.frozen(kw_only=True)
-class SendReceipt:
-    """What the broker answered to a message that it has stored.
-
-    Attributes:
-        message_id: The id that the client gave it.
-        queue_offset: Its place in its queue.
-    """
-
-    message_id: str
-    queue_offset: int
-
-
-class _Selection(ctypes.Structure):
-    """What the selector is told about one send, and what it leaves behind."""
-
-    _fields_ = (("key_hash", ctypes.c_longlong), ("queues", ctypes.c_int))
-
-
-def _select(queues: int, _message: int | None, argument: int) -> int:
-    """Choose a queue; the library reads whatever memory a wrong answer points to."""
-    selection = _Selection.from_address(argument)
-    selection.queues = queues
-    return jump_consistent_hash(selection.key_hash, queues)
-
-
-_selector = QueueSelector(_select)  # one for all sends, never collected
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -221,46 +185,12 @@ class NativeProducer:
             self._in_flight += 1
         try:
             if self._first_sends.are_over(message.topic):
-                return self._attempt(handle, message)
+                return attempt(self.library, handle, message, self.name_servers)
             with self._first_sends.alone(message.topic):
-                return self._attempt(handle, message)
+                return attempt(self.library, handle, message, self.name_servers)
         finally:
             with self._lock:
                 self._in_flight -= 1
-
-    def _attempt(self, handle: int, message: OutgoingMessage) -> SendReceipt:
-        make = self.library.messages
-        result = SendResult()
-        selection = _Selection(key_hash=java_hash_code(message.sharding_key))
-        native_message = make.create(message.topic.encode())
-        try:
-            make.set_body(native_message, message.body, len(message.body))
-            make.set_keys(native_message, message.key.encode())
-            make.set_tags(native_message, message.tag.encode())
-            for name, value in message.encoded_properties:
-                make.set_property(native_message, name, value)
-            if message.delay_level:
-                make.set_delay_level(native_message, message.delay_level)
-            status = self.library.send_orderly(
-                handle,
-                native_message,
-                _selector,
-                ctypes.byref(selection),
-                _NO_RETRIES,
-                ctypes.byref(result),
-            )
-        finally:
-            make.destroy(native_message)
-        check_confirmed(
-            status=status,
-            send_status=result.send_status,
-            has_route=selection.queues > 0,
-            last_error=self.library.last_error() if status else "",
-            context=lambda: f"topic {message.topic} at {self.name_servers}",
-        )
-        return SendReceipt(
-            message_id=result.message_id.decode(errors="replace"), queue_offset=result.queue_offset
-        )
 
     def _check_running(self) -> int:
         if self._state is not _State.RUNNING or self._handle is None:

@@ -14,8 +14,9 @@ from concurrent.futures import wait as wait_for
 
 import attrs
 
+from pragmatic_ddd_rocketmq_grpc.consumer_calls import ReceivingError
 from pragmatic_ddd_rocketmq_grpc.received_message import HeldMessage
-from pragmatic_ddd_rocketmq_grpc.receiver import Receiver, ReceivingError
+from pragmatic_ddd_rocketmq_grpc.receiver import Receiver
 
 _logger = logging.getLogger(__name__)
 

@@ -20,8 +20,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import CancelledError, Future
-from concurrent.futures import wait as wait_for
 from typing import Final
 
 import attrs
@@ -31,14 +29,13 @@ from pragmatic_ddd_rocketmq_grpc.acknowledging import Acknowledging
 from pragmatic_ddd_rocketmq_grpc.errors import RocketMqGrpcStartError
 from pragmatic_ddd_rocketmq_grpc.lanes import Lane, Lanes
 from pragmatic_ddd_rocketmq_grpc.received_message import HeldMessage, ReceivedMessage
-from pragmatic_ddd_rocketmq_grpc.receiver import Receiver, ReceivingError
+from pragmatic_ddd_rocketmq_grpc.receiver import Receiver
 from pragmatic_ddd_rocketmq_grpc.topic_receiving import TopicReceiving
+from pragmatic_ddd_rocketmq_grpc.upkeep import SETTLING, Upkeep, problems_of
 
 _logger = logging.getLogger(__name__)
 
-_UPKEEP_SECONDS: Final = 0.5
-_MARGIN_SECONDS: Final = 1.0
-_SETTLING: Final = dt.timedelta(seconds=3)
+_PAUSE_AFTER_ERROR_SECONDS: Final = 1.0
 _AT_ONCE: Final = dt.timedelta(seconds=1)
 
 
@@ -72,6 +69,7 @@ class Consumer:
     _stop: threading.Event = attrs.field(factory=threading.Event, init=False, repr=False)
     _lanes: Lanes = attrs.field(init=False, repr=False)
     _acknowledging: Acknowledging = attrs.field(init=False, repr=False)
+    _upkeep: Upkeep = attrs.field(init=False, repr=False)
     _receiving: dict[str, TopicReceiving] = attrs.field(factory=dict, init=False, repr=False)
     _receivers: list[threading.Thread] = attrs.field(factory=list, init=False, repr=False)
     _pid: int = attrs.field(factory=os.getpid, init=False)
@@ -81,6 +79,9 @@ class Consumer:
     def __attrs_post_init__(self) -> None:
         self._lanes = Lanes(room=self.threads)
         self._acknowledging = Acknowledging(receiver=self.receiver)
+        self._upkeep = Upkeep(
+            receiver=self.receiver, lanes=self._lanes, acknowledging=self._acknowledging
+        )
 
     def start(self) -> None:
         """Join the group and begin to consume; the proxy may come later.
@@ -103,7 +104,7 @@ class Consumer:
                 self._receivers.append(_started(receiving.run, topic))
             for number in range(self.threads):
                 _started(self._work, f"handler-{number}")
-            _started(self._keep_up, "upkeep")
+            _started(self._upkeep.run, "upkeep")
 
     def close(self, *, within: dt.timedelta) -> bool:
         """Take no more messages, wait for the handlers at work, give back the rest, and leave.
@@ -133,11 +134,12 @@ class Consumer:
                 "consumer of %s: a handler is still at work; its message will come again",
                 self.receiver.group,
             )
-        ended_by = time.monotonic() + (self.receiver.longest_poll + _SETTLING).total_seconds()
+        ended_by = time.monotonic() + (self.receiver.longest_poll + SETTLING).total_seconds()
         for thread in self._receivers:
             thread.join(max(0.0, ended_by - time.monotonic()))
         left += self._lanes.close()  # what came while they ended
-        self._acknowledging.finish(within=_SETTLING)
+        self._acknowledging.finish(within=SETTLING)
+        self._upkeep.end()
         self._give_back(left)
         self.receiver.close()
         return is_idle
@@ -150,7 +152,7 @@ class Consumer:
                 self._handle(lane, held)
             except BaseException:  # a thread that handles must not end for one message's sake
                 _logger.exception("consumer of %s failed on a message", self.receiver.group)
-                self._lanes.failed(lane, not_before=time.monotonic() + _MARGIN_SECONDS)
+                self._lanes.failed(lane, not_before=time.monotonic() + _PAUSE_AFTER_ERROR_SECONDS)
 
     def _handle(self, lane: Lane, held: HeldMessage) -> None:
         message = held.message
@@ -204,37 +206,11 @@ class Consumer:
         )
         return True
 
-    def _keep_up(self) -> None:
-        """Keep what is in hand, and repeat acknowledgements, until the end."""
-        while not self._stop.wait(_UPKEEP_SECONDS):
-            try:
-                self._extend_lanes()
-                self._acknowledging.repeat()
-            except Exception:
-                _logger.exception("consumer of %s: upkeep failed", self.receiver.group)
-
-    def _extend_lanes(self) -> None:
-        invisible = self.receiver.invisible_time
-        for lane in self._lanes.to_extend(within=invisible / 2):
-            ours_until = time.monotonic() + invisible.total_seconds() - _MARGIN_SECONDS
-            futures = [
-                self.receiver.extend(message, invisible) for message in self._lanes.in_hand(lane)
-            ]
-            if self._all_well(futures, lane):
-                self._lanes.extended(lane, ours_until=ours_until)
-
-    def _all_well(self, futures: "Sequence[Future[None]]", lane: Lane) -> bool:
-        """Say whether the proxy has confirmed all; where it has not, it is asked again soon."""
-        problems = _problems_of(futures)
-        if problems:
-            _logger.warning(
-                "what is in hand of %s is not confirmed to stay there: %s", lane.queue, problems[0]
-            )
-        return not problems
-
     def _give_back(self, messages: Sequence[HeldMessage]) -> None:
         """Have messages that nobody has tried come again at once, elsewhere."""
-        problems = _problems_of([self.receiver.extend(each, _AT_ONCE) for each in messages])
+        problems = problems_of(
+            [self.receiver.extend(each, _AT_ONCE) for each in messages], within=SETTLING
+        )
         if problems:
             _logger.warning(
                 "consumer of %s: %s messages come again only when their time is over: %s",
@@ -249,15 +225,3 @@ def _started(work: Callable[[], None], name: str) -> threading.Thread:
     thread = threading.Thread(target=work, name=f"rocketmq-grpc-{name}", daemon=True)
     thread.start()
     return thread
-
-
-def _problems_of(futures: "Sequence[Future[None]]") -> list[str]:
-    """Wait for answers within a bound, and return what went wrong."""
-    done, left = wait_for(futures, timeout=_SETTLING.total_seconds())
-    problems = ["no answer"] * len(left)
-    for future in done:
-        try:
-            future.result()
-        except (ReceivingError, CancelledError) as error:
-            problems.append(f"{type(error).__name__}: {error}")
-    return problems

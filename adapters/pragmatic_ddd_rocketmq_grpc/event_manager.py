@@ -36,9 +36,10 @@ from pragmatic_ddd_rocketmq_grpc.errors import (
 )
 from pragmatic_ddd_rocketmq_grpc.event_message import event_type_of, outgoing, received
 from pragmatic_ddd_rocketmq_grpc.outgoing_message import OutgoingMessage, checked_topic
-from pragmatic_ddd_rocketmq_grpc.producer import Producer, SendReceipt, longest_call
+from pragmatic_ddd_rocketmq_grpc.producer import Producer, longest_call
 from pragmatic_ddd_rocketmq_grpc.received_message import ReceivedMessage
 from pragmatic_ddd_rocketmq_grpc.receiver import Receiver
+from pragmatic_ddd_rocketmq_grpc.sending import SendReceipt
 
 _WAIT_FOR_SETTINGS = dt.timedelta(seconds=3)
 

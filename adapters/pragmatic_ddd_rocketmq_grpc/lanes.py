@@ -37,9 +37,17 @@ class Lane:
     current: HeldMessage | None = None
     not_before: float = 0.0
 
+    def is_lost(self, now: float) -> bool:
+        """Say whether what is in hand may be another process's by now."""
+        return now >= self.ours_until
+
     def is_ready(self, now: float) -> bool:
         """Say whether its next message may be tried."""
-        return self.current is None and bool(self.waiting) and self.not_before <= now
+        return self.has_next(now) and self.not_before <= now
+
+    def has_next(self, now: float) -> bool:
+        """Say whether a message of it is to be tried, now or after its pause."""
+        return self.current is None and bool(self.waiting) and not self.is_lost(now)
 
     def in_hand(self) -> list[HeldMessage]:
         """Return all of it, in order."""
@@ -119,7 +127,7 @@ class Lanes:
         with self._changed:
             current, lane.current = lane.current, None
             lane.not_before = not_before
-            is_lost = not self._is_open or time.monotonic() >= lane.ours_until
+            is_lost = lane.is_lost(time.monotonic())
             if current is not None and not is_lost and not _came_again(current, lane):
                 lane.waiting.appendleft(current)
             self._let_go_of_empty(lane)
@@ -133,7 +141,7 @@ class Lanes:
         now = time.monotonic()
         with self._changed:
             for lane in list(self._lanes.values()):
-                if now >= lane.ours_until:
+                if lane.is_lost(now):
                     lane.waiting.clear()
                     self._let_go_of_empty(lane)
             soon = now + within.total_seconds()
@@ -174,11 +182,7 @@ class Lanes:
         return busy < self.room
 
     def _next_pause_ends_in(self, now: float) -> float | None:
-        pauses = [
-            lane.not_before - now
-            for lane in self._lanes.values()
-            if lane.current is None and lane.waiting
-        ]
+        pauses = [lane.not_before - now for lane in self._lanes.values() if lane.has_next(now)]
         return max(0.0, min(pauses)) if pauses else None
 
     def _let_go_of_empty(self, lane: Lane) -> None:

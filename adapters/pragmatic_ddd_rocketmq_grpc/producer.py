@@ -9,7 +9,6 @@ up: the outbox would try again beside them, and events would arrive late and in 
 So a send is one call of the protocol, with one deadline, on the client's own connection.
 """
 
-import asyncio
 import datetime as dt
 import enum
 import logging
@@ -25,7 +24,6 @@ from typing import Any
 
 import attrs
 
-from pragmatic_ddd_rocketmq_grpc.answers import OK, failure, name_of, refusal
 from pragmatic_ddd_rocketmq_grpc.channel_renewal import ChannelRenewal
 from pragmatic_ddd_rocketmq_grpc.connection import Connection, shut_down, whole_seconds
 from pragmatic_ddd_rocketmq_grpc.errors import (
@@ -39,12 +37,12 @@ from pragmatic_ddd_rocketmq_grpc.errors import (
 from pragmatic_ddd_rocketmq_grpc.outgoing_message import OutgoingMessage
 from pragmatic_ddd_rocketmq_grpc.routes import Routes
 from pragmatic_ddd_rocketmq_grpc.send_request import send_request
+from pragmatic_ddd_rocketmq_grpc.sending import Send, Sending, SendReceipt
 
 _logger = logging.getLogger(__name__)
 
 _MARGIN = dt.timedelta(seconds=1)  # for threads that wait for their turn
 _NO_TOPIC = "pragmatic-ddd-is-anybody-there"
-_SHORTEST_SEND_SECONDS = 0.05
 
 
 class _State(enum.Enum):
@@ -52,28 +50,6 @@ class _State(enum.Enum):
     RUNNING = "running"
     CLOSING = "being shut down"
     CLOSED = "shut down"
-
-
-@attrs.frozen(kw_only=True)
-class SendReceipt:
-    """What the proxy answered to a message that the broker has stored.
-
-    Attributes:
-        message_id: The id that the client gave it.
-        queue_offset: Its place in its queue. Which queue that is, the answer does not say.
-    """
-
-    message_id: str
-    queue_offset: int
-
-
-@attrs.frozen
-class _Send:
-    """One message with its address."""
-
-    message: OutgoingMessage
-    address: Any
-    request: Any
 
 
 def longest_call(timeout: dt.timedelta) -> dt.timedelta:
@@ -103,7 +79,7 @@ class Producer:
     _state: _State = attrs.field(default=_State.NEW, init=False)
     _client: Any = attrs.field(default=None, init=False, repr=False)
     _routes: Routes | None = attrs.field(default=None, init=False, repr=False)
-    _channels: ChannelRenewal | None = attrs.field(default=None, init=False, repr=False)
+    _sending: Sending | None = attrs.field(default=None, init=False, repr=False)
     _in_flight: "set[Future[Any]]" = attrs.field(factory=set, init=False, repr=False)
     # Reentrant: a signal handler may close it while the main thread is just using it.
     _lock: "threading.RLock" = attrs.field(factory=threading.RLock, init=False, repr=False)
@@ -121,7 +97,12 @@ class Producer:
                 raise RocketMqGrpcStartError(f"the producer is {self._state.value}")
             self._client = self.connection.started_producer()
             self._routes = Routes(connection=self.connection, client=self._client)
-            self._channels = ChannelRenewal(connection=self.connection, client=self._client)
+            self._sending = Sending(
+                connection=self.connection,
+                client=self._client,
+                channels=ChannelRenewal(connection=self.connection, client=self._client),
+                window=self.window,
+            )
             self._pid = os.getpid()
             self._state = _State.RUNNING
 
@@ -151,9 +132,9 @@ class Producer:
         timeout = self.connection.timeout
         deadline = time.monotonic() + (longest_call(timeout) - _MARGIN).total_seconds()
         addressed = self._addressed(messages, deadline - timeout.total_seconds())
-        sends = [each for each in addressed if isinstance(each, _Send)]
+        sends = [each for each in addressed if isinstance(each, Send)]
         answers = iter(self._answers_to(sends, deadline))
-        return [next(answers) if isinstance(each, _Send) else each for each in addressed]
+        return [next(answers) if isinstance(each, Send) else each for each in addressed]
 
     def check(self, topics: Sequence[str]) -> None:
         """See whether the proxy answers, and has those topics.
@@ -203,13 +184,13 @@ class Producer:
 
     def _addressed(
         self, messages: Sequence[OutgoingMessage], deadline: float
-    ) -> list[_Send | SendError]:
+    ) -> list[Send | SendError]:
         """Find out where each goes; a topic that has no route is asked for once."""
         routes, obstacle = self._obstacle()
         if routes is None:
             return [obstacle] * len(messages)
         errors: dict[str, SendError] = {}
-        addressed: list[_Send | SendError] = []
+        addressed: list[Send | SendError] = []
         for message in messages:
             try:
                 if message.topic in errors:
@@ -220,21 +201,21 @@ class Producer:
                 addressed.append(error)
         return addressed
 
-    def _addressed_one(self, routes: Routes, message: OutgoingMessage, deadline: float) -> _Send:
+    def _addressed_one(self, routes: Routes, message: OutgoingMessage, deadline: float) -> Send:
         address = routes.address(message.topic, message.message_group, deadline=deadline)
         library = self.connection.library
-        return _Send(message, address, send_request(library, message, self.connection.namespace))
+        return Send(message, address, send_request(library, message, self.connection.namespace))
 
     def _answers_to(
-        self, sends: Sequence[_Send], deadline: float
+        self, sends: Sequence[Send], deadline: float
     ) -> Sequence[SendReceipt | SendError]:
         if not sends:
             return []
         with self._lock:
-            if self._state is not _State.RUNNING:
+            if self._state is not _State.RUNNING or self._sending is None:
                 _, obstacle = self._obstacle()
                 return [obstacle] * len(sends)
-            future = self.connection.run(self._send_all(sends, deadline))
+            future = self.connection.run(self._sending.send_all(sends, deadline))
             self._in_flight.add(future)
             future.add_done_callback(self._in_flight.discard)
         remaining = deadline - time.monotonic() + _MARGIN.total_seconds()
@@ -245,52 +226,6 @@ class Producer:
             return [NotConfirmedError("no answer in time")] * len(sends)
         except CancelledError:
             return [NotConfirmedError("the producer was shut down meanwhile")] * len(sends)
-
-    async def _send_all(
-        self, sends: Sequence[_Send], deadline: float
-    ) -> list[SendReceipt | SendError]:
-        """Send all of them, a window at a time; runs on the thread of the clients."""
-        window = asyncio.Semaphore(self.window)
-
-        async def sent(send: _Send) -> SendReceipt | SendError:
-            async with window:
-                return await self._send_one(send, deadline)
-
-        return list(await asyncio.gather(*map(sent, sends)))
-
-    async def _send_one(self, send: _Send, deadline: float) -> SendReceipt | SendError:
-        seconds = min(self.connection.timeout.total_seconds(), deadline - time.monotonic())
-        where = f"topic {send.message.topic} at {send.address}"
-        if seconds < _SHORTEST_SEND_SECONDS:
-            return NotAvailableError(f"not sent, for those before it took too long ({where})")
-        channels = self._channels
-        try:
-            response = await self.connection.stub(self._client, send.address).SendMessage(
-                send.request, metadata=self._client.sign(), timeout=seconds
-            )
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is None or task.cancelling():
-                raise
-            return NotConfirmedError(f"the connection was closed meanwhile ({where})")
-        except Exception as error:  # noqa: BLE001 - gRPC's, or the client's
-            if channels is not None:
-                channels.failed(send.address)
-            return failure(error, where)
-        if channels is not None:
-            channels.answered(send.address)
-        return self._answer(response, where)
-
-    def _answer(self, response: Any, where: str) -> SendReceipt | SendError:  # noqa: ANN401
-        protocol = self.connection.library.protocol
-        entry = response.entries[0] if response.entries else None
-        for status in (response.status, *([] if entry is None else [entry.status])):
-            code = name_of(protocol, status.code)
-            if code != OK:
-                return refusal(code, status.message, where)
-        if entry is None:
-            return NotConfirmedError(f"an answer without a receipt ({where})")
-        return SendReceipt(message_id=entry.message_id, queue_offset=entry.offset)
 
     def _obstacle(self) -> tuple[Routes | None, NotAvailableError]:
         """Return the routes, or why nothing can be sent. Asks for the process before any lock."""

@@ -5,76 +5,24 @@ client itself tells it again after ten minutes. So after ten such answers in a r
 made anew. The first request after a start may be answered like that, too: it was too early.
 """
 
-import asyncio
 import datetime as dt
 import logging
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Final
 
 import attrs
 
-from pragmatic_ddd_rocketmq_grpc.answers import (
-    DEAF,
-    NO_LONGER_OURS,
-    NO_MESSAGE,
-    OK,
-    grpc_code_of,
-    name_of,
-    text_of,
-)
 from pragmatic_ddd_rocketmq_grpc.connection import Connection, shut_down
+from pragmatic_ddd_rocketmq_grpc.consumer_calls import Batch, ConsumerCalls, ReceivingError
 from pragmatic_ddd_rocketmq_grpc.errors import NotAvailableError
-from pragmatic_ddd_rocketmq_grpc.received_message import HeldMessage, held
+from pragmatic_ddd_rocketmq_grpc.received_message import HeldMessage
 from pragmatic_ddd_rocketmq_grpc.routes import Routes
 
 _logger = logging.getLogger(__name__)
 
 _DEAF_ANSWERS: Final = 10
-_SHORTEST_POLL: Final = dt.timedelta(seconds=5)  # a proxy waits for so long, whatever it is told
-_EVERYTHING: Final = "*"  # members of a group must subscribe alike, also in a rolling deploy
-
-
-class ReceivingError(Exception):
-    """The proxy did not do what was asked of it.
-
-    Attributes:
-        code: Its code, or gRPC's.
-        text: What it says.
-    """
-
-    def __init__(self, code: str, text: str) -> None:
-        super().__init__(code, text)
-        self.code = code
-        self.text = text
-
-    def __str__(self) -> str:
-        return f"{self.code}: {self.text}"
-
-    @property
-    def is_deaf(self) -> bool:
-        """Whether the proxy may have forgotten this client."""
-        return self.code == DEAF
-
-    @property
-    def is_too_late(self) -> bool:
-        """Whether the message is no longer this process's, so that asking again is useless."""
-        return self.code == NO_LONGER_OURS
-
-
-@attrs.frozen
-class Batch:
-    """What one request has brought.
-
-    Attributes:
-        messages: In the order of each queue; empty where none came in time.
-        arrived_at: Reading of the monotonic clock; from then on, at the latest, they are ours.
-    """
-
-    messages: Sequence[HeldMessage]
-    arrived_at: float
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -94,6 +42,7 @@ class Receiver:
     topics: Sequence[str]
     invisible_time: dt.timedelta
     long_poll: dt.timedelta
+    _calls: ConsumerCalls = attrs.field(init=False, repr=False)
     _client: Any = attrs.field(default=None, init=False, repr=False)
     _routes: Routes | None = attrs.field(default=None, init=False, repr=False)
     _settings: Any = attrs.field(default=None, init=False, repr=False)
@@ -102,10 +51,18 @@ class Receiver:
     _is_closed: bool = attrs.field(default=False, init=False)
     _lock: "threading.RLock" = attrs.field(factory=threading.RLock, init=False, repr=False)
 
+    def __attrs_post_init__(self) -> None:
+        self._calls = ConsumerCalls(
+            connection=self.connection,
+            group=self.group,
+            invisible_time=self.invisible_time,
+            long_poll=self.long_poll,
+        )
+
     @property
     def longest_poll(self) -> dt.timedelta:
         """How long a request may be under way; without the way to the proxy and back."""
-        return max(self.long_poll, _SHORTEST_POLL)
+        return self._calls.longest_poll
 
     def start(self) -> None:
         """Make the client; the proxy may come later.
@@ -155,18 +112,18 @@ class Receiver:
         Returns:
             What it has brought, or raises ``ReceivingError``.
         """
-        return self.connection.run(self._receive(self._client, topic, queue, most))
+        return self.connection.run(self._calls.receive(self._client, topic, queue, most))
 
     def acknowledge(self, message: HeldMessage) -> "Future[None]":
         """Tell the proxy that a message is done with; the future raises ``ReceivingError``."""
-        return self.connection.run(self._acknowledge(self._client, message))
+        return self.connection.run(self._calls.acknowledge(self._client, message))
 
     def extend(self, message: HeldMessage, invisible_time: dt.timedelta) -> "Future[None]":
         """Have a message be nobody else's for a time from now on, and note its new handle.
 
         The future raises ``ReceivingError``.
         """
-        return self.connection.run(self._extend(self._client, message, invisible_time))
+        return self.connection.run(self._calls.extend(self._client, message, invisible_time))
 
     def heard(self) -> None:
         """Note that the proxy knows this client."""
@@ -216,82 +173,3 @@ class Receiver:
     def _take_settings(self, settings: Any) -> None:  # noqa: ANN401 - the client ships no types
         self._settings = settings
         self._told.set()
-
-    async def _receive(self, client: Any, topic: str, queue: Any, most: int) -> Batch:  # noqa: ANN401
-        protocol = self.connection.library.protocol
-        request = protocol.ReceiveMessageRequest()
-        request.group.name = self.group
-        request.group.resource_namespace = self.connection.namespace
-        request.message_queue.CopyFrom(queue.message_queue0())
-        request.filter_expression.type = protocol.FilterType.TAG
-        request.filter_expression.expression = _EVERYTHING
-        request.batch_size = most
-        request.invisible_duration.FromTimedelta(self.invisible_time)
-        request.long_polling_timeout.FromTimedelta(self.long_poll)
-        request.auto_renew = False
-        broker = request.message_queue.broker.name
-        seconds = (self.longest_poll + self.connection.timeout).total_seconds()
-        found: list[HeldMessage] = []
-        status, call = None, None
-        try:
-            call = self.connection.stub(client, queue.endpoints).ReceiveMessage(
-                request, metadata=client.sign(), timeout=seconds
-            )
-            async for response in call:
-                if response.HasField("status"):
-                    status = response.status
-                elif response.HasField("message"):
-                    found.append(held(response.message, broker, queue.endpoints))
-        except asyncio.CancelledError:
-            if call is not None:
-                call.cancel()
-            raise
-        except Exception as error:
-            if not found:  # those that came are this process's, whatever became of the rest
-                raise _error_of(error) from error
-        if status is not None:
-            self._check(status, allowed=(OK, NO_MESSAGE))
-        return Batch(found, time.monotonic())
-
-    async def _acknowledge(self, client: Any, message: HeldMessage) -> None:  # noqa: ANN401
-        request = self.connection.library.protocol.AckMessageRequest()
-        request.group.name = self.group
-        request.group.resource_namespace = self.connection.namespace
-        request.topic.name = message.message.topic
-        request.topic.resource_namespace = self.connection.namespace
-        entry = request.entries.add()
-        entry.message_id = message.message.message_id
-        entry.receipt_handle = message.receipt_handle
-        response = await self._asked(client, message, "AckMessage", request)
-        for each in (response.status, *(entry.status for entry in response.entries)):
-            self._check(each)
-
-    async def _extend(self, client: Any, message: HeldMessage, by: dt.timedelta) -> None:  # noqa: ANN401
-        request = self.connection.library.protocol.ChangeInvisibleDurationRequest()
-        request.group.name = self.group
-        request.group.resource_namespace = self.connection.namespace
-        request.topic.name = message.message.topic
-        request.topic.resource_namespace = self.connection.namespace
-        request.message_id = message.message.message_id
-        request.receipt_handle = message.receipt_handle
-        request.invisible_duration.FromTimedelta(by)
-        response = await self._asked(client, message, "ChangeInvisibleDuration", request)
-        self._check(response.status)
-        message.receipt_handle = response.receipt_handle or message.receipt_handle
-
-    async def _asked(self, client: Any, message: HeldMessage, call: str, request: Any) -> Any:  # noqa: ANN401
-        try:
-            stub = self.connection.stub(client, message.address)
-            seconds = self.connection.timeout.total_seconds()
-            return await getattr(stub, call)(request, metadata=client.sign(), timeout=seconds)
-        except Exception as error:
-            raise _error_of(error) from error
-
-    def _check(self, status: Any, *, allowed: Sequence[str] = (OK,)) -> None:  # noqa: ANN401
-        code = name_of(self.connection.library.protocol, status.code)
-        if code not in allowed:
-            raise ReceivingError(code, status.message)
-
-
-def _error_of(error: Exception) -> ReceivingError:
-    return ReceivingError(grpc_code_of(error) or type(error).__name__, text_of(error))

@@ -18,9 +18,10 @@ from typing import Final
 import attrs
 
 from pragmatic_ddd_rocketmq_grpc.answers import DEAF
+from pragmatic_ddd_rocketmq_grpc.consumer_calls import Batch, ReceivingError
 from pragmatic_ddd_rocketmq_grpc.errors import SEND_ERRORS
 from pragmatic_ddd_rocketmq_grpc.lanes import Lanes
-from pragmatic_ddd_rocketmq_grpc.receiver import Batch, Receiver, ReceivingError
+from pragmatic_ddd_rocketmq_grpc.receiver import Receiver
 
 _logger = logging.getLogger(__name__)
 

@@ -148,6 +148,9 @@ class RocketMqBroker:
             "grpcServerPort": self._grpc.number,
             "remotingListenPort": self._remoting_proxy.number,
             "grpcShutdownTimeSeconds": 2,
+            # So that tests need not wait: by default 5 s, and 20 s.
+            "grpcClientConsumerMinLongPollingTimeoutMillis": 100,
+            "topicRouteServiceCacheRefreshSeconds": 1,
         }
         self._proxy_settings.write_text(json.dumps(proxy))
 

@@ -59,7 +59,10 @@ class RocketMqProxy:
             "useEndpointPortFromRequest": True,
             "remotingListenPort": self._remoting.number,
             "grpcShutdownTimeSeconds": 1,
+            # So that tests need not wait: by default 5 s, 10 s, and 20 s.
             "grpcClientConsumerMinLongPollingTimeoutMillis": 100,
+            "minInvisibleTimeMillsForRecv": 1000,
+            "topicRouteServiceCacheRefreshSeconds": 1,
         }
         self._settings.write_text(json.dumps({**settings, **self._further}))
 

@@ -1,7 +1,7 @@
 """What a receipt is worth: asked for, and refused where the server gives less."""
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -24,12 +24,21 @@ from tests.adapters.redis.shop import (
     unique,
 )
 from tests.services.disposable import disposable
+from tests.services.port import Port
+from tests.services.redis import Redis
 from tests.services.service import Service
 
 pytestmark = pytest.mark.service("redis")
 
 _SHORT = dt.timedelta(milliseconds=500)
 _WAITAOF_SINCE = (7, 2)
+
+
+class ClusterServer(Redis):
+    """One server of a cluster."""
+
+    def command(self) -> Sequence[str]:
+        return [*super().command(), "--cluster-enabled", "yes"]
 
 
 @pytest.fixture
@@ -52,6 +61,32 @@ def test_a_server_without_an_append_only_file_is_refused(
 
     with pytest.raises(ConfigurationError, match=r"redis\.durability = append-only.*appendonly"):
         an_event_manager("shop", url=own.url).start()
+
+
+def test_a_server_that_deletes_streams_when_it_is_full_is_refused(
+    own: Service, own_client: "redis.Redis"
+) -> None:
+    own_client.config_set("maxmemory-policy", "allkeys-lru")
+    with an_event_manager("shop", url=own.url):
+        pass  # it has no bound, so that it is never full
+    own_client.config_set("maxmemory", "100mb")
+
+    with pytest.raises(ConfigurationError, match=r"append-only.*maxmemory-policy allkeys-lru"):
+        an_event_manager("shop", url=own.url).start()
+    own_client.config_set("maxmemory-policy", "noeviction")
+    with an_event_manager("shop", url=own.url):
+        pass
+
+
+@pytest.mark.parametrize("durability", ["memory", "append-only"])
+def test_a_server_of_a_cluster_is_refused(tmp_path: Path, durability: str) -> None:
+    service = Service(ClusterServer(tmp_path, Port.free()))
+    try:
+        service.start()
+        with pytest.raises(ConfigurationError, match="Redis Cluster"):
+            an_event_manager("shop", url=service.url, durability=durability).start()
+    finally:
+        service.kill()
 
 
 def test_a_weaker_one_is_chosen_by_name(own: Service, own_client: "redis.Redis") -> None:

@@ -21,6 +21,8 @@ from tests.adapters.redis.shop import (
     an_event_manager,
     entries,
     ids,
+    server_address,
+    unique,
     url_at,
 )
 from tests.script import needs_fork, run_script
@@ -163,6 +165,42 @@ def test_a_group_that_begins_with_what_is_new_does_not_get_what_is_old(
             calls.wait_for(1, _PATIENCE_SECONDS)
     assert totals(calls) == [2]
     assert len(entries(client, topic)) == 2
+
+
+def test_a_take_over_that_failed_is_tried_again_before_anything_is_handled(
+    client: "redis.Redis",
+    topic: str,
+    group: str,
+    calls: SubscriberCalls,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Else what somebody else has left would be overtaken, and never come."""
+    with an_event_manager(topic) as publisher:
+        publisher.publish(OrderPaid(aggregate_id="order-1", total=1))
+        client.xgroup_create(topic, group, "0")
+        client.xreadgroup(group, "somebody", {topic: ">"})
+        publisher.publish(OrderPaid(aggregate_id="order-1", total=2))
+    account = unique("account")
+    host, port = server_address()
+    _set_rights(client, account, "-xautoclaim")
+    manager = an_event_manager(
+        topic, url=f"redis://{account}:secret@{host}:{port}", consumer_group=group
+    )
+    manager.register_subscriber("desk", OrderPaid, lambda event: calls.add("desk", event))
+    try:
+        with manager:
+            _wait_for_text(caplog, "cannot read")
+            _set_rights(client, account)
+
+            calls.wait_for(2, _PATIENCE_SECONDS)
+    finally:
+        client.acl_deluser(account)
+    assert totals(calls) == [1, 2]
+
+
+def _set_rights(client: "redis.Redis", account: str, *without: str) -> None:
+    rights = ("reset", "on", ">secret", "~*", "+@all", *without)
+    client.execute_command("ACL", "SETUSER", account, *rights)  # type: ignore[no-untyped-call]
 
 
 def test_an_entry_that_was_deleted_while_it_was_in_hand_is_reported_and_passed_over(

@@ -54,9 +54,10 @@ class RedisUnderTest:
         topic: str | None = None,
         group: str | None = None,
         metrics: IEventMetrics | None = None,
+        **changes: object,
     ) -> IEventManager:
         config = a_config(
-            url=url_at(self.gate.port),
+            url=changes.pop("url", url_at(self.gate.port)),
             consumer_group=group or self.group,
             partitions=self.partitions,
             send_timeout=dt.timedelta(seconds=1),
@@ -67,6 +68,7 @@ class RedisUnderTest:
             lease=dt.timedelta(seconds=3),
             largest_body_bytes=_LARGEST_BODY_BYTES,
             shutdown_timeout=dt.timedelta(seconds=2),
+            **changes,
         )
         name = self.topic if topic is None else topic
         topics = ConfigurableTopicResolver(
@@ -118,6 +120,12 @@ class RedisBinding(BrokerBinding):
         broker = RedisUnderTest(client, gate, self.partitions)
         yield broker
         broker.clean_up()
+
+    @pytest.fixture
+    def unauthorised(self, broker: RedisUnderTest) -> IEventManager:
+        """An account that may connect, and nothing else; not even ask for the settings."""
+        url = f"redis://restricted:restricted@127.0.0.1:{broker.gate.port}"
+        return broker.manager(url=url, durability="memory")
 
     @pytest.fixture
     def stored(self) -> Callable[[DomainEvent], OutboxMessage]:

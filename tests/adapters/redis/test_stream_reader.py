@@ -182,6 +182,25 @@ def test_what_is_not_acknowledged_comes_first_for_the_next_one(
     assert read_numbers(reader) == [b"4"]
 
 
+def test_who_looks_again_is_not_given_an_entry_once_more(
+    client: "redis.Redis", reached: RedisConnections, topic: str, group: str
+) -> None:
+    """Else trouble with Redis, in which a member looks again and again, would seem many deaths."""
+    add(client, topic, 1)
+    reader = a_taken_over_reader(reached, topic, group)
+    for _ in range(20):
+        assert read_numbers(reader) == [b"1"]
+        reader.begin_anew()
+    expire(client, reader)
+
+    reader = a_reader(reached, topic, group)
+    assert reader.lease.acquire()
+    left = reader.take_over()
+
+    assert left is not None
+    assert left.deliveries == 2
+
+
 def test_what_other_consumers_of_the_group_have_left_is_claimed(
     client: "redis.Redis", reached: RedisConnections, topic: str, group: str
 ) -> None:
@@ -220,6 +239,62 @@ def test_a_deleted_group_is_made_again(
 
     assert read_numbers(reader) == []
     assert read_numbers(reader) == [b"1"]
+
+
+@pytest.mark.parametrize("what", ["stream", "group"])
+def test_a_group_that_begins_with_what_is_new_skips_nothing_when_it_is_made_again(
+    client: "redis.Redis", reached: RedisConnections, topic: str, group: str, what: str
+) -> None:
+    add(client, topic, 1)
+    reader = a_reader(reached, topic, group)
+    reader.start_at = "$"
+    assert reader.lease.acquire()
+    reader.take_over()
+    add(client, topic, 2, 3)
+    second, _ = read_all(reader)
+    reader.acknowledge(second)
+    if what == "stream":
+        client.delete(topic)
+    else:
+        client.xgroup_destroy(topic, group)
+    add(client, topic, 4)
+
+    reader.begin_anew()
+    assert read_numbers(reader) == []
+    assert read_numbers(reader) == ([b"4"] if what == "stream" else [b"3", b"4"])
+
+
+def test_a_group_that_is_made_again_begins_with_the_oldest_that_was_left(
+    client: "redis.Redis", reached: RedisConnections, topic: str, group: str
+) -> None:
+    reader = a_reader(reached, topic, group)
+    reader.start_at = "$"
+    reader.make_group()
+    client.xadd(topic, {"n": 1}, id="5-0")
+    client.xadd(topic, {"n": 2}, id="5-1")
+    client.xreadgroup(group, "somebody", {topic: ">"})
+    assert reader.lease.acquire()
+    reader.take_over()
+    client.xgroup_destroy(topic, group)
+
+    assert read_numbers(reader) == []
+    assert read_numbers(reader) == [b"1", b"2"]
+
+
+def test_a_dead_letter_is_kept_though_its_group_was_deleted(
+    client: "redis.Redis", reached: RedisConnections, topic: str, group: str
+) -> None:
+    """It is all that is left of the event; without it the stream would wait for ever."""
+    add(client, topic, 1)
+    reader = a_taken_over_reader(reached, topic, group)
+    (entry,) = read_all(reader)
+    letters = DeadLetters(connections=reached, confirmation=a_config().confirmation, group=group)
+    client.delete(topic)
+
+    assert letters.bury(entry, Failure(ValueError("no"), attempts=3), reader.lease)
+
+    (letter,) = entries(client, letters.stream)
+    assert letter[b"n"] == b"1"
 
 
 def test_an_entry_that_was_deleted_is_seen_to_be_missing(

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from tests.script import ROOT, child_environment
 
 _PREAMBLE = """
-import os, signal, sys, threading, time
+import datetime, os, signal, sys, threading, time
 from datetime import timedelta
 from tests.adapters.rocketmq_grpc.shop import *
 """

@@ -7,7 +7,10 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
 
+import attrs
 import pytest
 
 from pragmatic_ddd.errors import EventPublishError
@@ -26,6 +29,7 @@ from pragmatic_ddd_rocketmq_grpc.dead_letters import (
 )
 from tests.adapters.rocketmq_grpc import child
 from tests.adapters.rocketmq_grpc.shop import (
+    BRIEFLY_INVISIBLE,
     OrderPaid,
     a_group,
     a_stored_event,
@@ -40,7 +44,6 @@ from tests.services.service import Service
 pytestmark = pytest.mark.service("rocketmq-grpc")
 
 _PATIENCE_SECONDS = 60.0
-_INVISIBLE_SECONDS = 10.0  # of the shop's config, and the least that there is
 
 
 @pytest.fixture
@@ -52,6 +55,14 @@ def a_consumer(topic: str, calls: SubscriberCalls, **changes: object) -> RocketM
     manager = an_event_manager(topic, **{"consumer_group": a_group(), **changes})
     manager.register_subscriber("note", OrderPaid, lambda event: calls.add("note", event))
     return manager
+
+
+def _briefly(proxy: Service) -> dict[str, Any]:
+    """Return settings with which messages come again sooner than a proxy of others allows."""
+    return {
+        "endpoints": proxy.server.ports[0].address,
+        "invisible_time": BRIEFLY_INVISIBLE,
+    }
 
 
 def publish(events: RocketMqGrpcEventManager, totals: range, *, of: str = "order-1") -> None:
@@ -87,39 +98,72 @@ def test_thousands_of_events_arrive_in_the_order_of_each_aggregate(
     assert all(arrived[of] == list(range(40)) for of in aggregates)
 
 
-def test_a_handler_that_outlasts_the_invisible_time_is_not_called_beside_itself(
-    topic: str, calls: SubscriberCalls
-) -> None:
-    """What is in hand is extended: the events behind it, too."""
-    begun = threading.Event()
-    go_on = threading.Event()
+@attrs.define
+class _Held:
+    """A member whose handler is at work until it is told, and another one of its group."""
 
-    def slowly(event: OrderPaid) -> None:
+    events: RocketMqGrpcEventManager
+    other: RocketMqGrpcEventManager
+    calls: SubscriberCalls = attrs.field(factory=SubscriberCalls)
+    begun: threading.Event = attrs.field(factory=threading.Event)
+    go_on: threading.Event = attrs.field(factory=threading.Event)
+
+    def handle(self, event: OrderPaid) -> None:
         if event.total == 0:
-            begun.set()
-            go_on.wait(_PATIENCE_SECONDS)
-        calls.add("slow", event)
+            self.begun.set()
+            self.go_on.wait(_PATIENCE_SECONDS)
+        self.calls.add("slow", event)
 
-    manager = an_event_manager(topic, consumer_group=a_group())
-    manager.register_subscriber("slow", OrderPaid, slowly)
-    other = an_event_manager(topic, consumer_group=manager.config.consumer_group)
-    other.register_subscriber("slow", OrderPaid, lambda event: calls.add("other", event))
-    with manager:
-        publish(manager, range(3))
-        assert begun.wait(_PATIENCE_SECONDS)
-        with other:
-            _hold(2.5 * _INVISIBLE_SECONDS, lambda: calls.so_far() == [])
-            go_on.set()
-            assert totals(calls, 3) == [0, 1, 2]
-            assert next(code for code, _ in calls.so_far()) == "slow"
+
+def _a_member_at_work(stack: ExitStack, proxy: Service) -> _Held:
+    topic = a_topic()
+    settings = {"consumer_group": a_group(), **_briefly(proxy)}
+    waiting = dt.timedelta(seconds=_PATIENCE_SECONDS)
+    held = _Held(
+        an_event_manager(topic, shutdown_timeout=waiting, **settings),
+        an_event_manager(topic, **settings),
+    )
+    held.events.register_subscriber("slow", OrderPaid, held.handle)
+    held.other.register_subscriber("slow", OrderPaid, lambda event: held.calls.add("other", event))
+    stack.enter_context(held.events)
+    publish(held.events, range(3))
+    assert held.begun.wait(_PATIENCE_SECONDS)
+    stack.enter_context(held.other)
+    return held
+
+
+def test_a_handler_that_outlasts_the_invisible_time_is_not_called_beside_itself(
+    proxy: Service,
+) -> None:
+    """What is in hand is extended, and the events behind it; also while a member is shut down.
+
+    Both are tried at once, to wait once.
+    """
+    with ExitStack() as stack:
+        running, leaving = (_a_member_at_work(stack, proxy) for _ in range(2))
+        shutdown = threading.Thread(target=leaving.events.shutdown)
+        shutdown.start()
+        _hold(
+            3 * BRIEFLY_INVISIBLE.total_seconds(),
+            lambda: running.calls.so_far() == leaving.calls.so_far() == [],
+        )
+        for each in (running, leaving):
+            each.go_on.set()
+        shutdown.join()
+
+        assert totals(running.calls, 3) == [0, 1, 2]
+        assert next(code for code, _ in running.calls.so_far()) == "slow"
+        assert totals(leaving.calls, 3) == [0, 1, 2]
+        assert [code for code, _ in leaving.calls.so_far()] == ["slow", "other", "other"]
 
 
 def test_the_events_of_a_killed_process_come_again_and_keep_their_order(
-    topic: str, calls: SubscriberCalls
+    topic: str, calls: SubscriberCalls, proxy: Service
 ) -> None:
     group = a_group()
+    settings = _briefly(proxy)
     script = f"""
-        manager = an_event_manager({topic!r}, consumer_group={group!r})
+        manager = an_event_manager({topic!r}, consumer_group={group!r}, **{settings!r})
         def handle(event):
             if event.total == 2:
                 print("at work", flush=True)
@@ -136,21 +180,51 @@ def test_the_events_of_a_killed_process_come_again_and_keep_their_order(
         killed.process.kill()
         killed.process.wait()
 
-    with a_consumer(topic, calls, consumer_group=group):
+    with a_consumer(topic, calls, consumer_group=group, **settings):
         _wait_until(lambda: any(_total(event) == 5 for _, event in calls.so_far()))
     found = [event.total for _, event in calls.so_far() if isinstance(event, OrderPaid)]
     assert found[-4:] == [2, 3, 4, 5]
     assert found == sorted(found)  # what was not acknowledged comes again, before what follows
 
 
+def test_a_member_that_was_stopped_leaves_to_others_what_came_meanwhile(
+    topic: str, calls: SubscriberCalls, proxy: Service
+) -> None:
+    """What its request had brought lies at its connection, and is another member's by now."""
+    group = a_group()
+    settings = _briefly(proxy)
+    script = f"""
+        manager = an_event_manager({topic!r}, consumer_group={group!r}, **{settings!r})
+        manager.register_subscriber("note", OrderPaid, lambda event: print("total", event.total))
+        manager.start()
+        print("started", flush=True)
+        threading.Event().wait()
+    """
+    with child.started(script) as stopped, an_event_manager(topic) as publisher:
+        stopped.wait_for_line("started")
+        publish(publisher, range(1))
+        stopped.wait_for_line("total 0")
+        stopped.process.send_signal(signal.SIGSTOP)
+        publish(publisher, range(1, 4))
+        with a_consumer(topic, calls, consumer_group=group, **settings):
+            _wait_until(lambda: any(_total(event) == 3 for _, event in calls.so_far()))
+        stopped.process.send_signal(signal.SIGCONT)
+        publish(publisher, range(4, 5))
+        stopped.wait_for_line("total 4")
+
+    shown = [line for line in stopped.output if line.startswith("total")]
+    assert shown == ["total 0", "total 4"]
+
+
 def test_what_waits_behind_an_event_that_kills_its_process_is_not_counted_with_it(
-    topic: str, calls: SubscriberCalls
+    topic: str, calls: SubscriberCalls, proxy: Service
 ) -> None:
     """The broker gives up what it has given out too often: here after the second time."""
     group = a_group()
+    settings = _briefly(proxy)
     create_consumer_group(group, orderly=True, max_retries=1)
     script = f"""
-        manager = an_event_manager({topic!r}, consumer_group={group!r})
+        manager = an_event_manager({topic!r}, consumer_group={group!r}, **{settings!r})
         def handle(event):
             print("total", event.total, flush=True)
             if event.total == 0:
@@ -166,7 +240,7 @@ def test_what_waits_behind_an_event_that_kills_its_process_is_not_counted_with_i
             killed.wait_for_line("total 0")
             killed.process.wait(_PATIENCE_SECONDS)
 
-    with a_consumer(topic, calls, consumer_group=group):
+    with a_consumer(topic, calls, consumer_group=group, **settings):
         assert totals(calls, 4) == [1, 2, 3, 4]
 
 
@@ -235,7 +309,12 @@ def test_a_dead_letter_that_cannot_be_kept_blocks_its_aggregate_and_no_other(
 ) -> None:
     """Its topic is missing; nothing is given up until somebody makes it."""
     topic, group = a_topic(8), a_group(with_topics=False)
-    events = an_event_manager(topic, consumer_group=group, max_reconsume_times=0)
+    events = an_event_manager(
+        topic,
+        consumer_group=group,
+        max_reconsume_times=0,
+        reconsume_backoff_cap=dt.timedelta(seconds=0.5),
+    )
 
     def handle(event: OrderPaid) -> None:
         if event.aggregate_id == "bad" and event.total == 0:

@@ -20,7 +20,13 @@ from pragmatic_ddd.testing.event_manager import EventManagerContract
 from pragmatic_ddd_rocketmq_grpc import RocketMqGrpcEventManager
 from pragmatic_ddd_rocketmq_grpc.outgoing_message import OutgoingMessage
 from pragmatic_ddd_rocketmq_grpc.producer import Producer
-from tests.adapters.rocketmq_grpc.shop import a_config, a_connection, a_topic, unique
+from tests.adapters.rocketmq_grpc.shop import (
+    BRIEFLY_INVISIBLE,
+    a_config,
+    a_connection,
+    a_topic,
+    unique,
+)
 from tests.broker_parts import contract_encoding, contract_outbox, contract_serializer
 from tests.services.admin import MessageType, create_consumer_group, create_topic
 from tests.services.rocketmq_messages import StoredMessage, stored_messages
@@ -63,6 +69,7 @@ class GatedProxy:
             a_config(
                 endpoints=f"127.0.0.1:{self.gate.port}",
                 consumer_group=self._made(group or self.group),
+                invisible_time=BRIEFLY_INVISIBLE,
                 send_timeout=dt.timedelta(seconds=2),
                 max_reconsume_times=_ATTEMPTS - 1,
                 reconsume_backoff_cap=dt.timedelta(seconds=0.1),
@@ -120,6 +127,12 @@ class GatedProxy:
 
 @pytest.mark.service("rocketmq-grpc")
 class TestRocketMqGrpc(EventManagerContract, BrokerContract):
+    """Nobody is refused here for want of rights: the broker of the tests keeps no accounts.
+
+    What a proxy answers that asks for one has ``test_account``; what it means that a right is
+    missing has ``test_answers``.
+    """
+
     patience: ClassVar[dt.timedelta] = dt.timedelta(seconds=60)
     attempts: ClassVar[int] = _ATTEMPTS
     delay: ClassVar[dt.timedelta | None] = _DELAY

@@ -111,6 +111,49 @@ def test_what_was_lost_is_not_begun(lanes: Lanes) -> None:
     assert len(lanes.close()) == 0
 
 
+def test_what_was_lost_is_not_begun_though_nobody_has_let_go_of_it_yet(lanes: Lanes) -> None:
+    """As when the process was stopped for a while, or the proxy does not answer."""
+    lanes.arrived([a_message(1, 5), a_message(1, 6)], ours_until=later())
+    lanes.arrived([a_message(2, 9)], ours_until=later())
+    lane, _ = taken(lanes)
+    lane.ours_until = time.monotonic() - 1
+    lanes.settled(lane)
+
+    _, offset = taken(lanes)
+
+    assert offset == 9
+    assert lanes.wait_for_room(within=_NOTHING)
+
+
+def test_who_waits_does_not_wake_up_again_and_again_for_what_was_lost(lanes: Lanes) -> None:
+    lanes.arrived([a_message(1, 5)], ours_until=time.monotonic() - 1)
+    busy_seconds: list[float] = []
+
+    def wait() -> None:
+        lanes.next()
+        busy_seconds.append(time.thread_time())
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    thread.join(0.5)
+    lanes.close()
+    thread.join()
+
+    assert busy_seconds[0] < 0.01
+
+
+def test_what_fails_at_the_end_is_given_back(lanes: Lanes) -> None:
+    lanes.arrived([a_message(1, 5)], ours_until=later())
+    lane, _ = taken(lanes)
+    lanes.close()
+
+    lanes.failed(lane, not_before=0)
+
+    (left,) = lanes.close()
+    assert left.message.queue_offset == 5
+    assert lanes.next() is None
+
+
 def test_a_message_that_fails_when_it_was_lost_is_left_to_who_has_it(lanes: Lanes) -> None:
     lanes.arrived([a_message(1, 5)], ours_until=later())
     lane, _ = taken(lanes)

@@ -11,7 +11,8 @@ import pytest
 
 from pragmatic_ddd_rocketmq_grpc.errors import RefusedMessageError
 from pragmatic_ddd_rocketmq_grpc.outgoing_message import LARGEST_BODY_BYTES, OutgoingMessage
-from pragmatic_ddd_rocketmq_grpc.producer import Producer, SendReceipt
+from pragmatic_ddd_rocketmq_grpc.producer import Producer
+from pragmatic_ddd_rocketmq_grpc.sending import SendReceipt
 from tests.adapters.rocketmq_grpc.shop import ROOM, a_connection, a_message, a_topic
 from tests.services.rocketmq_messages import stored_messages
 

@@ -17,7 +17,8 @@ from pragmatic_ddd_rocketmq_grpc.errors import (
     NotConfirmedError,
     RefusedForNowError,
 )
-from pragmatic_ddd_rocketmq_grpc.producer import Producer, SendReceipt, longest_call
+from pragmatic_ddd_rocketmq_grpc.producer import Producer, longest_call
+from pragmatic_ddd_rocketmq_grpc.sending import SendReceipt
 from tests.adapters.rocketmq_grpc.shop import a_connection, a_message, a_topic, unique
 from tests.services.admin import MessageType, create_topic
 from tests.services.rocketmq_messages import stored_messages
