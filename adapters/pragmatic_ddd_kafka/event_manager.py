@@ -195,8 +195,8 @@ class KafkaEventManager(BrokerEventManager):
             consumption.handle(
                 event_type_of(record),
                 lambda: received(record),
-                key=record.where,
-                final=redeliveries.is_last_try(record.where),
+                key=record.identity,
+                final=redeliveries.is_last_try(record.identity),
                 where=f"record {record.where}",
             )
 

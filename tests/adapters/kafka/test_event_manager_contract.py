@@ -26,6 +26,7 @@ from tests.adapters.kafka.shop import (
     a_config,
     a_producer,
     a_record,
+    as_user,
     headers,
     topics_of,
     unique,
@@ -55,26 +56,33 @@ class KafkaUnderTest(IBrokerUnderTest):
     def topics(self) -> Topics:
         return Topics(self.service.url)
 
+    @property
+    def sasl_servers(self) -> str:
+        _, _, sasl = self.service.server.ports
+        return sasl.address
+
     def manager(
         self,
         *,
         topic: str | None = None,
         group: str | None = None,
         metrics: IEventMetrics | None = None,
+        **settings: object,
     ) -> KafkaEventManager:
         group = group or self.group
         if group not in self.groups:
             self.topics.create(f"{group}-dead-letter", f"{group}-delay")
             self.groups.add(group)
-        config = a_config(
-            bootstrap_servers=self.service.url,
-            consumer_group=group,
-            max_attempts=ATTEMPTS,
-            retry_backoff_base=PAUSE,
-            retry_backoff_cap=PAUSE,
-            delay=DELAY,
-            shutdown_timeout=dt.timedelta(seconds=2),
-        )
+        usual = {
+            "bootstrap_servers": self.service.url,
+            "consumer_group": group,
+            "max_attempts": ATTEMPTS,
+            "retry_backoff_base": PAUSE,
+            "retry_backoff_cap": PAUSE,
+            "delay": DELAY,
+            "shutdown_timeout": dt.timedelta(seconds=2),
+        }
+        config = a_config(**{**usual, **settings})
         manager = KafkaEventManager(
             config, contract_serializer(), topics_of(self.topic if topic is None else topic)
         )
@@ -145,11 +153,15 @@ class TestKafka(EventManagerContract, BrokerContract):
     error_of_missing_topic = EventPublishError
 
     @pytest.fixture
-    def broker(self, own_broker: Service) -> Iterator[IBrokerUnderTest]:
+    def broker(self, own_broker: Service) -> Iterator[KafkaUnderTest]:
         broker = KafkaUnderTest(own_broker)
         yield broker
         for manager in broker.managers:
             manager.shutdown()
+
+    @pytest.fixture
+    def unauthorised(self, broker: KafkaUnderTest) -> IEventManager:
+        return broker.manager(**as_user("restricted", "restricted", at=broker.sasl_servers))
 
     @pytest.fixture
     def stored(self) -> Callable[[DomainEvent], OutboxMessage]:
