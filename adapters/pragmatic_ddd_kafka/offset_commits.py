@@ -21,7 +21,8 @@ _NO_OFFSET = KafkaError._NO_OFFSET  # noqa: SLF001 - so the client names its own
 _INTERVAL_SECONDS = 1.0
 _PAUSE_AFTER_FAILURE_SECONDS = 1.0
 _PAUSE_AT_THE_END_SECONDS = 0.2
-_LAST_BOUND_SECONDS = 2.0
+_ANSWER_BOUND_SECONDS = 2.0
+_REBALANCE_BOUND_SECONDS = 5.0
 _GLANCE_SECONDS = 0.05
 
 
@@ -104,15 +105,17 @@ class OffsetCommits:
         """Commit all that is done, at the end; wait for it within a bound.
 
         A rebalance that is under way has commits refused until this member has taken part in it,
-        which it does while it is polled. Records that come meanwhile are not taken: they come
-        again.
+        which it does while it is polled: that takes as long as the others need to hear of it.
+        Records that come meanwhile are not taken: they come again.
         """
-        deadline = time.monotonic() + _LAST_BOUND_SECONDS
-        self._wait(client, deadline)
-        while self.progress.has_done and self._under_way is None and time.monotonic() < deadline:
+        begun = time.monotonic()
+        self._wait(client, begun + _ANSWER_BOUND_SECONDS)
+        while self.progress.has_done and time.monotonic() < begun + _REBALANCE_BOUND_SECONDS:
+            if self._under_way is not None:  # nobody answers
+                break
             self._begin(client)
-            self._wait(client, deadline)
-            self._let_pass(client, min(deadline, time.monotonic() + _PAUSE_AT_THE_END_SECONDS))
+            self._wait(client, time.monotonic() + _ANSWER_BOUND_SECONDS)
+            self._let_pass(client, time.monotonic() + _PAUSE_AT_THE_END_SECONDS)
         if self.progress.has_done or self._under_way is not None:
             _logger.warning("%s ends before all was committed; that comes again", self.name)
 
