@@ -139,8 +139,7 @@ class KafkaEventManager(BrokerEventManager):
         for consumer in self._consumers:
             consumer.stop()
         for consumer in self._consumers:
-            seconds = max(0.0, deadline - time.monotonic())
-            consumer.close(within=dt.timedelta(seconds=seconds))
+            consumer.close(until=deadline)
         if self._producer is not None:
             self._producer.close(within=self.longest_call)
 

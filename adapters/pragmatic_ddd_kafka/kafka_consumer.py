@@ -12,7 +12,6 @@ record failed is paused, and polling goes on: the group would take a silent memb
 So no more than one record is settled from one poll to the next, however many are due.
 """
 
-import datetime as dt
 import logging
 import threading
 import time
@@ -34,7 +33,7 @@ _logger = logging.getLogger(__name__)
 
 _GLANCE_SECONDS = 0.1
 _PAUSE_AFTER_FAILURE_SECONDS = 1.0
-_LEAVE_BOUND = dt.timedelta(seconds=8)
+_LEAVE_BOUND_SECONDS = 8.0
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -94,14 +93,15 @@ class KafkaConsumer:
         """Take no more records. ``close`` waits for what is in hand."""
         self._is_stopping.set()
 
-    def close(self, *, within: dt.timedelta) -> bool:
+    def close(self, *, until: float) -> bool:
         """Take no more records, wait for the handler at work, and leave the group.
 
         What is done is committed; what is not comes again, to another member. A second call does
         nothing.
 
         Args:
-            within: How long to wait for the handler; leaving may take 8 s more.
+            until: Reading of the monotonic clock at which waiting for the handler ends; leaving
+                may take until 8 s after it.
 
         Returns:
             Whether no handler is at work any more.
@@ -110,9 +110,9 @@ class KafkaConsumer:
         thread, client = self._thread, self._client
         if thread is None or thread is threading.current_thread():  # a handler's own wish
             return True
-        thread.join(within.total_seconds())
+        thread.join(max(0.0, until - time.monotonic()))
         if thread.is_alive() and client is not None:
-            self._leave_beside(client, thread)
+            self._leave_beside(client, thread, until=until + _LEAVE_BOUND_SECONDS)
             thread.join(_GLANCE_SECONDS)
         return not thread.is_alive()
 
@@ -208,7 +208,7 @@ class KafkaConsumer:
         else:
             self._trouble.note(error)
 
-    def _leave_beside(self, client: Consumer, thread: threading.Thread) -> None:
+    def _leave_beside(self, client: Consumer, thread: threading.Thread, *, until: float) -> None:
         """Leave the group while a handler is at work, or wait until the thread has left."""
 
         def leave() -> None:
@@ -223,7 +223,7 @@ class KafkaConsumer:
 
         helper = threading.Thread(target=leave, name=f"{self.name}, leaving", daemon=True)
         helper.start()
-        helper.join(_LEAVE_BOUND.total_seconds())
+        helper.join(max(0.0, until - time.monotonic()))
 
     def _leave(self, client: Consumer) -> None:
         self._membership.leave(client)

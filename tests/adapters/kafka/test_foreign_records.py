@@ -1,7 +1,6 @@
 """Records that other producers have written, and odd ones of our own, between events of ours."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 from confluent_kafka import Producer
@@ -72,7 +71,8 @@ def test_what_claims_to_be_an_event_and_cannot_be_read_is_a_dead_letter(
     stage.recorded.wait_for(1)
     (letter,) = stage.topics.read(f"{stage.group}-dead-letter")
     assert (letter.value(), letter.key()) == (value, b"order-1")
-    said: list[tuple[str, Any]] = list(letter.headers() or [])
+    said = letter.headers()
+    assert isinstance(said, list)
     assert said[: len(odd)] == odd
 
 
