@@ -19,7 +19,8 @@ from pragmatic_ddd_kafka.extra_settings import extra_settings
 
 Properties = dict[str, Any]
 
-# The body is checked by the adapter, the whole by the broker: a dead letter may be larger.
+# The body is checked by the adapter, the whole by the broker: a dead letter may be larger. What a
+# topic allows a consumer must be able to receive, or it would stand still there.
 _NO_LIMIT_BYTES: Final = 1_000_000_000
 _LONGEST_RECONNECT_PAUSE_MS: Final = 1000
 _LONGEST_PROPAGATION_MS: Final = 1000
@@ -60,6 +61,7 @@ def consumer_properties(config: KafkaConfig, group: str, *, member: int) -> Prop
     """
     properties = {
         "partition.assignment.strategy": "cooperative-sticky",
+        "receive.message.max.bytes": _NO_LIMIT_BYTES,
         **_common(config),
         "group.id": group,
         "enable.auto.commit": False,

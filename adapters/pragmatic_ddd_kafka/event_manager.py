@@ -139,8 +139,7 @@ class KafkaEventManager(BrokerEventManager):
         for consumer in self._consumers:
             consumer.stop()
         for consumer in self._consumers:
-            seconds = max(0.0, deadline - time.monotonic())
-            consumer.close(within=dt.timedelta(seconds=seconds))
+            consumer.close(until=deadline)
         if self._producer is not None:
             self._producer.close(within=self.longest_call)
 
@@ -195,8 +194,8 @@ class KafkaEventManager(BrokerEventManager):
             consumption.handle(
                 event_type_of(record),
                 lambda: received(record),
-                key=record.where,
-                final=redeliveries.is_last_try(record.where),
+                key=record.identity,
+                final=redeliveries.is_last_try(record.identity),
                 where=f"record {record.where}",
             )
 

@@ -12,15 +12,17 @@ from collections.abc import Collection, Iterable, Sequence
 import attrs
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from pragmatic_ddd_kafka.partition_progress import Offsets, PartitionProgress
-from pragmatic_ddd_kafka.record import Place
+from pragmatic_ddd_kafka.partition_progress import PartitionProgress, Positions
+from pragmatic_ddd_kafka.record import Place, Position
 
 _logger = logging.getLogger(__name__)
 
 _NO_OFFSET = KafkaError._NO_OFFSET  # noqa: SLF001 - so the client names its own codes
 _INTERVAL_SECONDS = 1.0
 _PAUSE_AFTER_FAILURE_SECONDS = 1.0
-_LAST_BOUND_SECONDS = 2.0
+_PAUSE_AT_THE_END_SECONDS = 0.2
+_ANSWER_BOUND_SECONDS = 2.0
+_REBALANCE_BOUND_SECONDS = 5.0
 _GLANCE_SECONDS = 0.05
 
 
@@ -35,7 +37,7 @@ class OffsetCommits:
 
     name: str
     progress: PartitionProgress
-    _under_way: dict[Place, int] | None = attrs.field(default=None, init=False)
+    _under_way: dict[Place, Position] | None = attrs.field(default=None, init=False)
     _is_finishing: bool = attrs.field(default=False, init=False)
     _not_before: float = attrs.field(default=0.0, init=False)
     _last: float = attrs.field(factory=time.monotonic, init=False)
@@ -63,12 +65,12 @@ class OffsetCommits:
         """Note the answer to a commit; called by the client, while it polls."""
         if self._is_finishing:  # that one has its answer as a result
             return
-        offsets, self._under_way = self._under_way or {}, None
+        positions, self._under_way = self._under_way or {}, None
         refused = _refused(partitions)
         if error is not None and error.code() != _NO_OFFSET and not refused:
-            refused = dict.fromkeys(offsets, error.str())
+            refused = dict.fromkeys(positions, error.str())
         if refused:
-            self._note_refusal({place: offsets[place] for place in refused if place in offsets})
+            self._note_refusal({place: positions[place] for place in refused if place in positions})
             _logger.warning(
                 "%s could not commit %s; it is tried again, or comes again elsewhere",
                 self.name,
@@ -77,17 +79,17 @@ class OffsetCommits:
 
     def finish(self, client: Consumer, places: Collection[Place]) -> None:
         """Commit what is done of these partitions, and wait for it."""
-        offsets = self.progress.take_done(places)
+        positions = self.progress.take_done(places)
         under_way = self._under_way or {}
-        offsets = {place: under_way[place] for place in places if place in under_way} | offsets
-        if not offsets:
+        positions = {place: under_way[place] for place in places if place in under_way} | positions
+        if not positions:
             return
         self._is_finishing = True
         try:
-            answers = client.commit(offsets=_partitions(offsets), asynchronous=False)
+            answers = client.commit(offsets=_partitions(positions), asynchronous=False)
             refused = _refused(answers)
         except KafkaException as error:
-            refused = dict.fromkeys(offsets, error.args[0].str())
+            refused = dict.fromkeys(positions, error.args[0].str())
         finally:
             self._is_finishing = False
         if refused:
@@ -102,33 +104,43 @@ class OffsetCommits:
     def finish_in_time(self, client: Consumer) -> None:
         """Commit all that is done, at the end; wait for it within a bound.
 
+        A rebalance that is under way has commits refused until this member has taken part in it,
+        which it does while it is polled: that takes as long as the others need to hear of it.
         Records that come meanwhile are not taken: they come again.
         """
-        deadline = time.monotonic() + _LAST_BOUND_SECONDS
-        self._wait(client, deadline)
-        if self.progress.has_done and self._under_way is None:
+        begun = time.monotonic()
+        self._wait(client, begun + _ANSWER_BOUND_SECONDS)
+        while self.progress.has_done and time.monotonic() < begun + _REBALANCE_BOUND_SECONDS:
+            if self._under_way is not None:  # nobody answers
+                break
             self._begin(client)
-            self._wait(client, deadline)
+            self._wait(client, time.monotonic() + _ANSWER_BOUND_SECONDS)
+            self._let_pass(client, time.monotonic() + _PAUSE_AT_THE_END_SECONDS)
         if self.progress.has_done or self._under_way is not None:
             _logger.warning("%s ends before all was committed; that comes again", self.name)
 
     def _begin(self, client: Consumer) -> None:
-        offsets = self.progress.take_done()
-        self._under_way = offsets
+        positions = self.progress.take_done()
+        self._under_way = positions
         self._last = time.monotonic()
         try:
-            client.commit(offsets=_partitions(offsets), asynchronous=True)
+            client.commit(offsets=_partitions(positions), asynchronous=True)
         except KafkaException as error:
             self._under_way = None
-            self._note_refusal(offsets)
+            self._note_refusal(positions)
             _logger.warning("%s could not commit: %s", self.name, error.args[0].str())
 
-    def _note_refusal(self, offsets: Offsets) -> None:
-        self.progress.give_back(offsets)
+    def _note_refusal(self, positions: Positions) -> None:
+        self.progress.give_back(positions)
         self._not_before = time.monotonic() + _PAUSE_AFTER_FAILURE_SECONDS
 
     def _wait(self, client: Consumer, deadline: float) -> None:
         while self._under_way is not None and time.monotonic() < deadline:
+            client.poll(_GLANCE_SECONDS)
+
+    def _let_pass(self, client: Consumer, until: float) -> None:
+        """Poll for a moment, if a commit was refused."""
+        while self.progress.has_done and time.monotonic() < until:
             client.poll(_GLANCE_SECONDS)
 
 
@@ -141,5 +153,8 @@ def _refused(partitions: Sequence[TopicPartition]) -> dict[Place, str]:
     }
 
 
-def _partitions(offsets: Offsets) -> list[TopicPartition]:
-    return [TopicPartition(*place, offset) for place, offset in offsets.items()]
+def _partitions(positions: Positions) -> list[TopicPartition]:
+    return [
+        TopicPartition(*place, position.offset, leader_epoch=position.leader_epoch)
+        for place, position in positions.items()
+    ]

@@ -2,7 +2,8 @@
 
 received ──▶ done ──take_done──▶ committed
     │          ▲        └── give_back ◀── refused
-    └──▶ held ─┘        tried again when its pause is over; the partition stands still meanwhile
+    └──▶ held ─┘        tried when its pause is over, or its turn has come; the partition stands
+                        still meanwhile
 """
 
 from collections import deque
@@ -10,10 +11,10 @@ from collections.abc import Collection, Iterable, Mapping
 
 import attrs
 
-from pragmatic_ddd_kafka.record import Place, ReceivedRecord
+from pragmatic_ddd_kafka.record import Place, Position, ReceivedRecord
 
-Offsets = Mapping[Place, int]
-"""By partition, the offset of the next record to be consumed."""
+Positions = Mapping[Place, Position]
+"""By partition, where its consumers go on."""
 
 
 @attrs.define(eq=False)
@@ -22,13 +23,14 @@ class _Held:
 
     records: deque[ReceivedRecord]
     until: float
+    has_waited: bool
 
 
 @attrs.define(eq=False)
 class PartitionProgress:
     """Kept by one consumer, in one thread at a time."""
 
-    _done: dict[Place, int] = attrs.field(factory=dict, init=False)
+    _done: dict[Place, Position] = attrs.field(factory=dict, init=False)
     _held: dict[Place, _Held] = attrs.field(factory=dict, init=False)
 
     @property
@@ -38,17 +40,17 @@ class PartitionProgress:
 
     def done(self, record: ReceivedRecord) -> None:
         """Note that a record, and all before it, will not be needed again."""
-        self._done[record.place] = record.offset + 1
+        self._done[record.place] = record.next_position
 
-    def take_done(self, places: Collection[Place] | None = None) -> dict[Place, int]:
+    def take_done(self, places: Collection[Place] | None = None) -> dict[Place, Position]:
         """Take what is to be committed, of these partitions or of all."""
         wanted = list(self._done) if places is None else places
         return {place: self._done.pop(place) for place in wanted if place in self._done}
 
-    def give_back(self, offsets: Offsets) -> None:
+    def give_back(self, positions: Positions) -> None:
         """Take back what could not be committed, unless more has been done since."""
-        for place, offset in offsets.items():
-            self._done.setdefault(place, offset)
+        for place, position in positions.items():
+            self._done.setdefault(place, position)
 
     def hold(self, record: ReceivedRecord, until: float) -> None:
         """Have a record be tried again later, and those behind it wait.
@@ -59,9 +61,9 @@ class PartitionProgress:
         """
         held = self._held.get(record.place)
         if held is None:
-            self._held[record.place] = _Held(deque([record]), until)
+            self._held[record.place] = _Held(deque([record]), until, has_waited=True)
         else:
-            held.until = until
+            held.until, held.has_waited = until, True
 
     def queue_up(self, record: ReceivedRecord) -> bool:
         """Have a record wait behind one that is held; say whether there is one."""
@@ -71,27 +73,35 @@ class PartitionProgress:
         held.records.append(record)
         return True
 
-    def due(self, now: float) -> list[Place]:
-        """Return the partitions whose pause is over."""
-        return [place for place, held in self._held.items() if held.until <= now]
+    def put_off(self, record: ReceivedRecord, now: float) -> None:
+        """Have a record wait for its turn: others are due already."""
+        self._held[record.place] = _Held(deque([record]), now, has_waited=False)
 
     def next_due(self) -> float | None:
         """Return when the next pause is over; ``None`` where nothing is held."""
         return min((held.until for held in self._held.values()), default=None)
 
-    def first_of(self, place: Place) -> ReceivedRecord | None:
-        """Return the oldest record that is held; ``None``, and held no more, after the last."""
-        held = self._held.get(place)
-        if held is None:
-            return None
-        if not held.records:
-            del self._held[place]
-            return None
-        return held.records[0]
+    def due(self, now: float) -> ReceivedRecord | None:
+        """Return the oldest record of the partition that has been due for longest, if one is."""
+        held = min(self._held.values(), key=lambda held: held.until, default=None)
+        return held.records[0] if held is not None and held.until <= now else None
 
-    def pass_on(self, place: Place) -> None:
-        """Leave the oldest record behind: it is done."""
-        self.done(self._held[place].records.popleft())
+    def has_waited(self, record: ReceivedRecord) -> bool:
+        """Say whether a record that is held has had its pause, and not only waited for its turn."""
+        return self._held[record.place].has_waited
+
+    def pass_on(self, record: ReceivedRecord, now: float) -> bool:
+        """Leave a record behind, which is done; say whether its partition still stands still.
+
+        The record behind it is due at once, after those that are due already.
+        """
+        self.done(record)
+        held = self._held[record.place]
+        held.records.popleft()
+        held.until, held.has_waited = now, False
+        if not held.records:
+            del self._held[record.place]
+        return bool(held.records)
 
     def forget(self, places: Iterable[Place]) -> list[ReceivedRecord]:
         """Drop what is known of partitions that are another consumer's; return what was held."""

@@ -10,6 +10,20 @@ Place = tuple[str, int]
 """A partition: its topic and number."""
 
 
+@attrs.frozen
+class Position:
+    """Where the consumers of a partition go on.
+
+    Attributes:
+        offset: Of the next record.
+        leader_epoch: Of the record before it: after the loss of a leader it tells whether what
+            was consumed is still what lies there; ``None`` where it is not known.
+    """
+
+    offset: int
+    leader_epoch: int | None = None
+
+
 @attrs.frozen(kw_only=True)
 class OutgoingRecord:
     """A record to be sent.
@@ -67,6 +81,8 @@ class ReceivedRecord:
         headers: Names and values, in order; a name may come more than once.
         timestamp_ms: When it was made, or stored, as the topic is set: milliseconds since 1970;
             ``None`` where it does not say.
+        leader_epoch: Which leadership of the partition it was stored in; ``None`` where the
+            broker does not say.
         flaw: Why its headers cannot be read, if so; then there are none here.
     """
 
@@ -77,6 +93,7 @@ class ReceivedRecord:
     value: bytes | None = attrs.field(default=None, repr=False)
     headers: Sequence[tuple[str, bytes | None]] = attrs.field(default=(), repr=False)
     timestamp_ms: int | None = None
+    leader_epoch: int | None = None
     flaw: str | None = None
 
     @classmethod
@@ -97,6 +114,7 @@ class ReceivedRecord:
             value=message.value(),
             headers=headers,
             timestamp_ms=timestamp if timestamp > 0 else None,
+            leader_epoch=message.leader_epoch(),
             flaw=flaw,
         )
 
@@ -106,9 +124,19 @@ class ReceivedRecord:
         return self.topic, self.partition
 
     @property
+    def next_position(self) -> Position:
+        """Where its consumers go on when it is done."""
+        return Position(self.offset + 1, self.leader_epoch)
+
+    @property
     def where(self) -> str:
-        """Which one it is, for people and for counting its tries: unique in the cluster."""
+        """Where it lies, for people: unique in the cluster, until its topic is made anew."""
         return f"{self.topic}/{self.partition}@{self.offset}"
+
+    @property
+    def identity(self) -> str:
+        """Which one it is, for counting its tries."""
+        return f"{self.where}/{self.timestamp_ms}"
 
 
 def _encoded(message: Message) -> list[tuple[str, bytes | None]]:

@@ -54,22 +54,24 @@ class Settlement:
         seconds = 0.0 if is_due else self.seconds_left(record)
         if seconds > 0:
             return time.monotonic() + seconds
-        failure = self.redeliveries.given_up(record.where) or self._tried(record)
+        failure = self.redeliveries.given_up(record.identity) or self._tried(record)
         if failure is not None and not self._buried(record, failure):
             return failure.not_before
-        self.redeliveries.settled(record.where)
+        self.redeliveries.settled(record.identity)
         return None
 
     def forget(self, record: ReceivedRecord) -> None:
         """Forget a record that goes to another consumer: there its tries begin anew."""
-        self.redeliveries.settled(record.where)
+        self.redeliveries.settled(record.identity)
 
     def _tried(self, record: ReceivedRecord) -> Failure | None:
         """Call the handler; return how it failed, if it did."""
         try:
             self.handler(record)
         except BaseException as error:  # also of a handler that would end the process
-            failure = self.redeliveries.failed(record.where, error, is_final=self.is_final(error))
+            failure = self.redeliveries.failed(
+                record.identity, error, is_final=self.is_final(error)
+            )
             if not failure.is_final:
                 _logger.warning(
                     "record %s failed, try %s of %s; it will be tried again",

@@ -23,6 +23,7 @@ from pragmatic_ddd.testing.broker_life import BrokerLifeContract
 from pragmatic_ddd.testing.broker_order import BrokerOrderContract
 from pragmatic_ddd.testing.broker_outage import BrokerOutageContract
 from pragmatic_ddd.testing.broker_publishing import BrokerPublishingContract
+from pragmatic_ddd.testing.broker_refusing import BrokerRefusingContract
 from pragmatic_ddd.testing.broker_subscribing import BrokerSubscribingContract
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
 
 class BrokerContract(
     BrokerPublishingContract,
+    BrokerRefusingContract,
     BrokerOrderContract,
     BrokerConsumingContract,
     BrokerSubscribingContract,

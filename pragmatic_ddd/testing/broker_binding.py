@@ -149,6 +149,7 @@ class BrokerBinding(EventManagerBinding):
         misnamed_topic: A name that no topic of this broker can have; ``None``: any will do.
         error_of_missing_topic: What publishing to a topic that does not exist raises; ``None``:
             it comes into being.
+        error_of_unauthorised: What publishing raises for who may not write.
         keeps_for_new_groups: Whether a group that is new gets what was published before.
         hands_over: Whether what a shut down event manager has left goes to the next member at
             once; else when its process ends.
@@ -163,6 +164,7 @@ class BrokerBinding(EventManagerBinding):
     largest_body_bytes: ClassVar[int | None] = None
     misnamed_topic: ClassVar[str | None] = None
     error_of_missing_topic: ClassVar[type[EventPublishError] | None] = None
+    error_of_unauthorised: ClassVar[type[EventPublishError]] = EventPublishError
     keeps_for_new_groups: ClassVar[bool] = True
     hands_over: ClassVar[bool] = True
     can_be_cut_off: ClassVar[bool] = True
@@ -187,6 +189,14 @@ class BrokerBinding(EventManagerBinding):
     def manager(self, broker: IBrokerUnderTest) -> IEventManager:
         """Return an event manager that is not started, as ``EventManagerContract`` asks for."""
         return broker.manager()
+
+    @pytest.fixture
+    def unauthorised(self) -> IEventManager | None:
+        """Return an event manager on the test's topic that may log in and not write.
+
+        It is not started. ``None``: the broker asks nobody who he is.
+        """
+        return None
 
     @pytest.fixture
     def metrics(self) -> ToldMetrics:

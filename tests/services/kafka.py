@@ -51,6 +51,7 @@ transaction.state.log.num.partitions=1
 transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
 group.initial.rebalance.delay.ms=0
+group.min.session.timeout.ms=1000
 broker.heartbeat.interval.ms=250
 broker.session.timeout.ms=1000
 """

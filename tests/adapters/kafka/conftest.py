@@ -7,9 +7,9 @@ import pytest
 
 from pragmatic_ddd_kafka import KafkaEventManager
 from tests import servers
+from tests.adapters.kafka.gated_broker import GatedBroker, gated_broker
 from tests.adapters.kafka.shop import Topics, an_event_manager, unique
 from tests.adapters.kafka.stage import Stage
-from tests.services.disposable import disposable
 from tests.services.service import Service
 
 
@@ -40,10 +40,16 @@ def events(topic: str) -> Iterator[KafkaEventManager]:
 
 
 @pytest.fixture(scope="package")
-def own_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A broker that these tests may kill and freeze; each leaves it as it was."""
-    with disposable("kafka", tmp_path_factory.mktemp("broker") / "kafka") as broker:
+def gated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatedBroker]:
+    """A broker that these tests may kill, freeze and cut off; each leaves it as it was."""
+    with gated_broker(tmp_path_factory.mktemp("broker") / "kafka") as broker:
         yield broker
+
+
+@pytest.fixture(scope="package")
+def own_broker(gated: GatedBroker) -> Service:
+    """The server of that broker."""
+    return gated.service
 
 
 @pytest.fixture

@@ -79,6 +79,17 @@ def a_config(**changes: Any) -> KafkaConfig:  # noqa: ANN401
     return KafkaConfig(**{**settings, **changes})
 
 
+def as_user(name: str, password: str, *, at: str) -> dict[str, Any]:
+    """Return the settings of a client that says who it is, to brokers that ask."""
+    return {
+        "bootstrap_servers": at,
+        "security_protocol": "sasl_plaintext",
+        "sasl_mechanism": "PLAIN",
+        "sasl_username": name,
+        "sasl_password": password,
+    }
+
+
 def topics_of(topic: str) -> ConfigurableTopicResolver:
     return ConfigurableTopicResolver(MappingConfigurationSource({"event.topic.default": topic}))
 

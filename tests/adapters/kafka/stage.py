@@ -2,7 +2,7 @@
 
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -70,6 +70,7 @@ class Stage:
         group: The group, which has topics for dead letters and delayed copies.
         events: Publishes.
         members: Where members are kept until the end.
+        settings: Settings of every member.
         recorded: What their subscribers were called with.
     """
 
@@ -78,6 +79,7 @@ class Stage:
     group: str
     events: KafkaEventManager
     members: ExitStack
+    settings: Mapping[str, Any] = attrs.field(factory=dict)
     recorded: Recorded = attrs.field(factory=Recorded, init=False)
 
     def join(
@@ -87,7 +89,7 @@ class Stage:
         **changes: Any,  # noqa: ANN401
     ) -> KafkaEventManager:
         """Start a member with one subscriber, which records its calls under that name."""
-        settings: dict[str, Any] = {"consumer_group": self.group, **changes}
+        settings: dict[str, Any] = {"consumer_group": self.group, **self.settings, **changes}
         manager = an_event_manager(self.topic, **settings)
         manager.register_subscriber("stock", OrderPaid, self.recorded.by(name, before))
         return self.members.enter_context(manager)

@@ -95,6 +95,22 @@ def test_what_a_promise_rests_on_is_not_for_the_user(line: str) -> None:
     assert "hush" not in str(caught.value)
 
 
+def test_a_setting_of_the_user_is_obeyed_or_refused() -> None:
+    """Never taken and left unused."""
+    one = a_config(group_instance_id="shop-1")
+    names = {*producer_properties(one), *consumer_properties(one, "shop", member=1)}
+    for name in sorted(names):
+        try:
+            config = a_config(client_settings=(f"{name}=the user's",), group_instance_id="shop-1")
+        except ValueError:
+            continue
+        for properties in (
+            producer_properties(config),
+            consumer_properties(config, "shop", member=1),
+        ):
+            assert properties[name] == "the user's"
+
+
 @pytest.mark.parametrize("line", ["compression.type", "=zstd", ""])
 def test_a_line_that_is_no_setting_is_refused(line: str) -> None:
     with pytest.raises(ValueError, match=r"client_settings\[1\]: name=value"):

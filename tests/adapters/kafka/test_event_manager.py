@@ -187,6 +187,43 @@ def test_a_manager_that_was_started_before_a_fork_is_refused_and_a_new_one_works
     assert last.endswith("@2")
 
 
+@needs_fork
+def test_a_child_that_was_forked_beside_it_ends_as_ever(topic: str) -> None:
+    """The client's threads are not there in a child, which may not wait for them."""
+    setup = f"""
+        import gc
+        import os
+        import signal
+        import sys
+        from tests.adapters.kafka.shop import OrderPaid, a_stored_event, an_event_manager, unique
+        manager = an_event_manager({topic!r}, consumer_group=unique("shop"))
+        manager.register_subscriber("stock", OrderPaid, print)
+        manager.start()
+        manager.publish_stored(a_stored_event(event_type="shop.warm-up"))
+    """
+    body = """
+        children = []
+        for number in range(4):
+            child = os.fork()
+            if not child:
+                signal.alarm(20)
+                if number % 2:
+                    manager.shutdown()
+                del manager
+                gc.collect()
+                sys.exit(7)
+            children.append(child)
+        codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+        assert codes == [7] * 4, codes
+        assert manager.publish_stored(a_stored_event(event_type="shop.warm-up"))
+        manager.shutdown()
+    """
+
+    done = run_script(setup, body, timeout_seconds=60)
+
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_process_that_ends_without_a_shutdown_ends(topic: str) -> None:
     setup = f"""
         import sys

@@ -1,9 +1,8 @@
-"""The contracts of event managers over Kafka, on a broker that may be killed and frozen."""
+"""The contracts of event managers over Kafka, on a broker behind a gate."""
 
 import datetime as dt
-import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import attrs
@@ -21,17 +20,18 @@ from pragmatic_ddd.testing.broker import (
 )
 from pragmatic_ddd.testing.event_manager import EventManagerContract
 from pragmatic_ddd_kafka import KafkaEventManager
+from tests.adapters.kafka.gated_broker import GatedBroker
 from tests.adapters.kafka.shop import (
     Topics,
     a_config,
     a_producer,
     a_record,
+    as_user,
     headers,
     topics_of,
     unique,
 )
 from tests.broker_parts import contract_encoding, contract_outbox, contract_serializer
-from tests.services.service import Service
 
 ATTEMPTS = 3
 DELAY = dt.timedelta(seconds=1)
@@ -40,9 +40,9 @@ PAUSE = dt.timedelta(milliseconds=100)
 
 @attrs.define(eq=False)
 class KafkaUnderTest(IBrokerUnderTest):
-    """A topic and a group of their own, on a broker of the test module's own."""
+    """A topic and a group of their own, on a broker that may be cut off."""
 
-    service: Service
+    gated: GatedBroker
     topic: str = attrs.field(factory=lambda: unique("contract"))
     group: str = attrs.field(factory=lambda: unique("contract"))
     managers: list[KafkaEventManager] = attrs.field(factory=list, init=False)
@@ -53,7 +53,12 @@ class KafkaUnderTest(IBrokerUnderTest):
 
     @property
     def topics(self) -> Topics:
-        return Topics(self.service.url)
+        return Topics(self.gated.url)
+
+    @property
+    def sasl_servers(self) -> str:
+        _, _, sasl = self.gated.service.server.ports
+        return sasl.address
 
     def manager(
         self,
@@ -61,20 +66,22 @@ class KafkaUnderTest(IBrokerUnderTest):
         topic: str | None = None,
         group: str | None = None,
         metrics: IEventMetrics | None = None,
+        **settings: object,
     ) -> KafkaEventManager:
         group = group or self.group
         if group not in self.groups:
             self.topics.create(f"{group}-dead-letter", f"{group}-delay")
             self.groups.add(group)
-        config = a_config(
-            bootstrap_servers=self.service.url,
-            consumer_group=group,
-            max_attempts=ATTEMPTS,
-            retry_backoff_base=PAUSE,
-            retry_backoff_cap=PAUSE,
-            delay=DELAY,
-            shutdown_timeout=dt.timedelta(seconds=2),
-        )
+        usual = {
+            "bootstrap_servers": self.gated.url,
+            "consumer_group": group,
+            "max_attempts": ATTEMPTS,
+            "retry_backoff_base": PAUSE,
+            "retry_backoff_cap": PAUSE,
+            "delay": DELAY,
+            "shutdown_timeout": dt.timedelta(seconds=2),
+        }
+        config = a_config(**{**usual, **settings})
         manager = KafkaEventManager(
             config, contract_serializer(), topics_of(self.topic if topic is None else topic)
         )
@@ -91,7 +98,7 @@ class KafkaUnderTest(IBrokerUnderTest):
 
     def send_foreign(self, body: bytes, attributes: Mapping[str, str]) -> None:
         names = {"datacontenttype": "content-type"}
-        producer = a_producer(bootstrap_servers=self.service.url)
+        producer = a_producer(bootstrap_servers=self.gated.url)
         producer.start()
         producer.send(
             a_record(
@@ -106,23 +113,11 @@ class KafkaUnderTest(IBrokerUnderTest):
         )
         producer.close(within=dt.timedelta(seconds=1))
 
-    @contextmanager
-    def outage(self) -> Iterator[None]:
-        self.service.kill()
-        try:
-            yield
-        finally:
-            self.service.start()
+    def outage(self) -> AbstractContextManager[None]:
+        return self.gated.gate.shut()
 
-    @contextmanager
-    def silence(self) -> Iterator[None]:
-        process = self.service.process
-        assert process is not None
-        process.send(signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            process.send(signal.SIGCONT)
+    def silence(self) -> AbstractContextManager[None]:
+        return self.gated.gate.silent()
 
 
 def _as_anybody_reads(message: Message) -> BrokerMessage:
@@ -145,11 +140,15 @@ class TestKafka(EventManagerContract, BrokerContract):
     error_of_missing_topic = EventPublishError
 
     @pytest.fixture
-    def broker(self, own_broker: Service) -> Iterator[IBrokerUnderTest]:
-        broker = KafkaUnderTest(own_broker)
+    def broker(self, gated: GatedBroker) -> Iterator[KafkaUnderTest]:
+        broker = KafkaUnderTest(gated)
         yield broker
         for manager in broker.managers:
             manager.shutdown()
+
+    @pytest.fixture
+    def unauthorised(self, broker: KafkaUnderTest) -> IEventManager:
+        return broker.manager(**as_user("restricted", "restricted", at=broker.sasl_servers))
 
     @pytest.fixture
     def stored(self) -> Callable[[DomainEvent], OutboxMessage]:

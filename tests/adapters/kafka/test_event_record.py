@@ -108,6 +108,8 @@ class NotUtf8:
     def timestamp(self) -> tuple[int, int]:
         return 0, -1
 
+    def leader_epoch(self) -> None: ...
+
     def headers(self) -> NoReturn:
         raise SystemError("returned a result with an exception set")
 

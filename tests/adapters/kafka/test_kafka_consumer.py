@@ -1,11 +1,11 @@
 """Consuming from a real broker: pauses, dead letters, and the end."""
 
 import datetime as dt
-import logging
 import threading
 import time
 
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 
 from pragmatic_ddd.errors import ConfigurationError
 from pragmatic_ddd.ports.events import Delivery
@@ -35,6 +35,22 @@ def test_what_is_handled_is_committed(stage: Stage) -> None:
     assert len(stage.recorded.calls) == 100
 
 
+def test_a_commit_says_under_which_leader_its_event_was_stored(stage: Stage) -> None:
+    """So that a consumer that comes later sees whether another leader has lost it."""
+    stage.join()
+    stage.publish(["order-1"], range(3))
+
+    wait_until(lambda: stage.committed() == 3, stage.committed)
+
+    (last,) = (each for each in stage.topics.read(stage.topic) if each.offset() == 2)
+    place = TopicPartition(stage.topic, last.partition() or 0)
+    reader = Consumer({"bootstrap.servers": stage.topics.servers, "group.id": stage.group})
+    (committed,) = reader.committed([place], timeout=10)
+    reader.close()
+    assert last.leader_epoch() is not None
+    assert committed.leader_epoch == last.leader_epoch()
+
+
 def test_a_shutdown_commits_what_is_handled(stage: Stage) -> None:
     manager = stage.join(before=lambda _: time.sleep(0.002))
     stage.publish(["order-1"], range(500))
@@ -46,40 +62,6 @@ def test_a_shutdown_commits_what_is_handled(stage: Stage) -> None:
     stage.join("b")
     stage.recorded.wait_for(500)
     assert stage.recorded.numbers()["order-1"] == list(range(500))
-
-
-def test_a_partition_that_waits_for_a_retry_stops_no_other_and_keeps_its_place_in_the_group(
-    stage: Stage, caplog: pytest.LogCaptureFixture
-) -> None:
-    """The pause is longer than a member may be silent."""
-    failing, well, _ = stage.one_of_each_partition()
-    tries: list[float] = []
-
-    def fail_once(event: OrderPaid) -> None:
-        if event.aggregate_id == failing and event.total == 0:
-            tries.append(time.monotonic())
-            if len(tries) == 1:
-                raise ValueError("not yet")
-
-    with caplog.at_level(logging.INFO):
-        stage.join(
-            "a",
-            fail_once,
-            max_poll_interval=6 * SECOND,
-            retry_backoff_base=9 * SECOND,
-            retry_backoff_cap=9 * SECOND,
-        )
-        stage.publish([failing, well], range(5))
-        wait_until(lambda: len(stage.recorded.numbers()[well]) == 5)
-        assert stage.recorded.numbers()[failing] == []
-        stage.publish([well], range(5, 10))
-        wait_until(lambda: len(stage.recorded.numbers()[well]) == 10)
-        stage.recorded.wait_for(15)
-
-    assert tries[1] - tries[0] >= 9
-    assert stage.recorded.numbers()[failing] == [0, 1, 2, 3, 4]
-    assert "has lost" not in caplog.text
-    assert "max-poll-interval" not in caplog.text
 
 
 def test_a_poisonous_event_becomes_a_dead_letter_and_its_successors_go_on(stage: Stage) -> None:
@@ -161,25 +143,6 @@ def test_a_delayed_copy_lies_on_the_group_s_own_topic(stage: Stage) -> None:
     assert {headers(copy)["ce_consumergroup"] for copy in copies} == {stage.group}
     assert {headers(copy)["ce_subscriber"] for copy in copies} == {"later"}
     assert stage.recorded.numbers()["order-1"] == [0, 1, 2]
-
-
-def test_an_event_in_hand_for_too_long_comes_again(
-    stage: Stage, caplog: pytest.LogCaptureFixture
-) -> None:
-    tries: list[int] = []
-
-    def hang_once(event: OrderPaid) -> None:
-        tries.append(event.total)
-        if len(tries) == 1:
-            time.sleep(9)
-
-    stage.join("a", hang_once, max_poll_interval=6 * SECOND)
-    stage.publish(["order-1"], range(2))
-
-    wait_until(
-        lambda: stage.recorded.numbers()["order-1"] == [0, 0, 1], lambda: stage.recorded.calls
-    )
-    assert "for longer than kafka.max-poll-interval" in caplog.text
 
 
 def test_a_topic_that_does_not_exist_yet_is_found(

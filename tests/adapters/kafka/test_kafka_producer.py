@@ -22,6 +22,7 @@ from tests.adapters.kafka.shop import (
     Topics,
     a_producer,
     a_record,
+    as_user,
     headers,
     unique,
     values,
@@ -170,18 +171,12 @@ def test_a_record_that_is_refused_keeps_none_of_the_others(
     assert kinds(answers) == {"Delivery": 5, "RefusedTopicError": 1}
 
 
-def as_user(name: str, password: str) -> KafkaProducer:
-    return a_producer(
-        bootstrap_servers=servers.kafka_sasl_bootstrap(),
-        security_protocol="sasl_plaintext",
-        sasl_mechanism="PLAIN",
-        sasl_username=name,
-        sasl_password=password,
-    )
+def of_user(name: str, password: str) -> KafkaProducer:
+    return a_producer(**as_user(name, password, at=servers.kafka_sasl_bootstrap()))
 
 
 def test_a_user_may_send(topics: Topics, topic: str) -> None:
-    producer = as_user("test", "test")
+    producer = of_user("test", "test")
     producer.start()
 
     assert producer.send(a_record(topic)).offset == 0
@@ -191,7 +186,7 @@ def test_a_user_may_send(topics: Topics, topic: str) -> None:
 
 
 def test_a_user_who_may_not_write_is_refused(topic: str) -> None:
-    producer = as_user("restricted", "restricted")
+    producer = of_user("restricted", "restricted")
     producer.start()
 
     (answer,) = producer.send_many([a_record(topic)])
@@ -204,7 +199,7 @@ def test_a_user_who_may_not_write_is_refused(topic: str) -> None:
 def test_a_wrong_password_is_no_message_s_fault(
     topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    producer = as_user("test", "hush")
+    producer = of_user("test", "hush")
     producer.start()
 
     with pytest.raises(UnreachableError, match="_AUTHENTICATION"):

@@ -1,14 +1,18 @@
 """How far the partitions of a consumer are."""
 
 from pragmatic_ddd_kafka.partition_progress import PartitionProgress
-from pragmatic_ddd_kafka.record import ReceivedRecord
+from pragmatic_ddd_kafka.record import Position, ReceivedRecord
 
 PLACE = ("events", 0)
 OTHER = ("events", 1)
 
 
 def a_record(offset: int, partition: int = 0) -> ReceivedRecord:
-    return ReceivedRecord(topic="events", partition=partition, offset=offset)
+    return ReceivedRecord(topic="events", partition=partition, offset=offset, leader_epoch=2)
+
+
+def positions(offsets: dict[tuple[str, int], int]) -> dict[tuple[str, int], Position]:
+    return {place: Position(offset, 2) for place, offset in offsets.items()}
 
 
 def test_what_is_done_is_committed_as_the_next_offset() -> None:
@@ -18,8 +22,8 @@ def test_what_is_done_is_committed_as_the_next_offset() -> None:
     progress.done(a_record(9, partition=1))
 
     assert progress.has_done
-    assert progress.take_done([PLACE, ("else", 0)]) == {PLACE: 6}
-    assert progress.take_done() == {OTHER: 10}
+    assert progress.take_done([PLACE, ("else", 0)]) == positions({PLACE: 6})
+    assert progress.take_done() == positions({OTHER: 10})
     assert not progress.has_done
 
 
@@ -27,9 +31,9 @@ def test_what_was_refused_comes_back_unless_more_has_been_done() -> None:
     progress = PartitionProgress()
     progress.done(a_record(5))
 
-    progress.give_back({PLACE: 3, OTHER: 10})
+    progress.give_back(positions({PLACE: 3, OTHER: 10}))
 
-    assert progress.take_done() == {PLACE: 6, OTHER: 10}
+    assert progress.take_done() == positions({PLACE: 6, OTHER: 10})
 
 
 def test_a_partition_is_held_until_its_pause_is_over() -> None:
@@ -40,12 +44,12 @@ def test_a_partition_is_held_until_its_pause_is_over() -> None:
     progress.hold(a_record(7, partition=1), until=5.0)
 
     assert progress.next_due() == 5.0
-    assert progress.due(4.9) == []
-    assert progress.due(5.0) == [OTHER]
-    assert sorted(progress.due(11.0)) == [PLACE, OTHER]
+    assert progress.due(4.9) is None
+    assert progress.due(11.0) == a_record(7, partition=1)
 
-    progress.hold(a_record(4), until=20.0)
-    assert progress.due(11.0) == [OTHER]
+    progress.hold(a_record(7, partition=1), until=20.0)
+    assert progress.due(11.0) == a_record(4)
+    assert progress.due(9.9) is None
 
 
 def test_what_comes_behind_a_held_record_waits_in_its_order() -> None:
@@ -57,13 +61,38 @@ def test_what_comes_behind_a_held_record_waits_in_its_order() -> None:
     assert progress.queue_up(a_record(6))
 
     for offset in (4, 5, 6):
-        first = progress.first_of(PLACE)
-        assert first is not None
-        assert first.offset == offset
-        progress.pass_on(PLACE)
-    assert progress.first_of(PLACE) is None
+        assert progress.due(11.0) == a_record(offset)
+        assert progress.pass_on(a_record(offset), now=11.0) is (offset < 6)
+    assert progress.due(11.0) is None
     assert not progress.queue_up(a_record(7))
-    assert progress.take_done() == {PLACE: 7}
+    assert progress.take_done() == positions({PLACE: 7})
+
+
+def test_partitions_that_are_due_take_turns() -> None:
+    """However many records come behind the one that was held, the others are not kept waiting."""
+    progress = PartitionProgress()
+    progress.hold(a_record(4), until=10.0)
+    progress.queue_up(a_record(5))
+    progress.put_off(a_record(7, partition=1), now=11.0)
+
+    assert progress.due(12.0) == a_record(4)
+    progress.pass_on(a_record(4), now=12.0)
+    assert progress.due(12.0) == a_record(7, partition=1)
+    progress.pass_on(a_record(7, partition=1), now=13.0)
+    assert progress.due(13.0) == a_record(5)
+
+
+def test_only_what_was_held_for_a_pause_has_waited() -> None:
+    progress = PartitionProgress()
+    progress.put_off(a_record(4), now=10.0)
+    assert not progress.has_waited(a_record(4))
+
+    progress.hold(a_record(4), until=12.0)
+    assert progress.has_waited(a_record(4))
+
+    progress.queue_up(a_record(5))
+    progress.pass_on(a_record(4), now=12.0)
+    assert not progress.has_waited(a_record(5))
 
 
 def test_what_is_another_consumer_s_is_forgotten() -> None:
@@ -77,4 +106,4 @@ def test_what_is_another_consumer_s_is_forgotten() -> None:
 
     assert [record.offset for record in dropped] == [4, 5]
     assert progress.next_due() is None
-    assert progress.take_done() == {OTHER: 9}
+    assert progress.take_done() == positions({OTHER: 9})

@@ -4,6 +4,7 @@ import datetime as dt
 import logging
 import threading
 import time
+from collections import deque
 
 import pytest
 
@@ -35,6 +36,20 @@ def test_members_that_come_and_go_handle_everything_once_and_in_order(stage: Sta
     stage.recorded.wait_for(20 * 60)
     for of in aggregates:
         assert stage.recorded.numbers()[of] == list(range(60))
+
+
+def test_a_storm_of_members_handles_everything_once_and_in_order(stage: Stage) -> None:
+    aggregates = [f"order-{number}" for number in range(20)]
+    waiting = deque([stage.join("0")])
+    for number in range(12):
+        stage.publish(aggregates, [number])
+        waiting.append(stage.join(str(number + 1)))
+        if number % 3:
+            waiting.popleft().shutdown()
+
+    stage.recorded.wait_for(20 * 12)
+    for of in aggregates:
+        assert stage.recorded.numbers()[of] == list(range(12))
 
 
 def test_a_partition_that_comes_back_after_it_was_held_goes_on(stage: Stage) -> None:

@@ -17,10 +17,12 @@ from pragmatic_ddd.errors import BrokerUnavailableError, EventUnconfirmedError
 from pragmatic_ddd.ports import OutboxMessage, OutboxStatus, Receipt
 from pragmatic_ddd_kafka import KafkaEventManager
 from tests.adapters.kafka.shop import (
+    OrderPaid,
     Topics,
     a_stored_event,
     an_event_manager,
     headers,
+    unique,
     wait_until,
 )
 from tests.databases import outbox_database, sqlite_engine
@@ -182,6 +184,30 @@ def test_a_shutdown_beside_a_send_that_hangs_is_bounded(
 
     with pytest.raises(BrokerUnavailableError, match="shut down"):
         manager.publish_stored(a_stored_event())
+
+
+def test_a_shutdown_of_many_consumers_is_as_short_as_that_of_one(
+    own_broker: Service, topics: Topics, topic: str
+) -> None:
+    group = unique("shop")
+    topics.create(f"{group}-dead-letter")
+    manager = an_event_manager(
+        topic,
+        bootstrap_servers=own_broker.url,
+        consumer_group=group,
+        consumer_threads=3,
+        shutdown_timeout=TIMEOUT,
+        send_timeout=TIMEOUT,
+    )
+    handled: list[str] = []
+    manager.register_subscriber("stock", OrderPaid, lambda event: handled.append(event.event_id))
+    with manager:
+        wait_until(lambda: is_sent(manager, a_stored_event()))
+        wait_until(lambda: handled)
+        with frozen(own_broker):
+            begun = time.monotonic()
+            manager.shutdown()
+            assert time.monotonic() - begun < 12
 
 
 def test_a_relay_counts_no_attempt_while_the_broker_is_frozen(
