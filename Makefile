@@ -13,7 +13,7 @@ define REQUIRE_PYTHON
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format services services-stop services-status e2e model faults guards bench docs lock wheel clean
+.PHONY: help setup demo test check format services services-stop services-status e2e model once faults guards bench docs lock wheel clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 18
@@ -56,6 +56,9 @@ model: $(READY) ## Run the model of the outbox; another run with SEED=7, a longe
 
 faults: $(READY) services ## Kill, stop, crowd and cut off real processes; QUICK=1, PARTS="kill outage"
 	$(BIN)/python -m tests.acceptance.faults $(if $(QUICK),--quick) $(PARTS)
+
+once: $(READY) services ## Kill consumers that are given duplicates in the wrong order; each effect once; QUICK=1
+	$(BIN)/python -m tests.acceptance.once $(if $(QUICK),--quick)
 
 guards: $(READY) services ## Take each guard of a promise out of the code, and see its test fail; PARTS=G4
 	$(BIN)/python -m tests.acceptance.guards $(PARTS)
