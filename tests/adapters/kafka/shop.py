@@ -28,6 +28,7 @@ _PATIENCE_SECONDS = 20
 PATIENCE_SECONDS = 40.0
 
 _GLANCE_SECONDS = 0.02
+_REQUEST_SECONDS = 10.0
 
 
 class OrderPlaced(DomainEvent, name="shop.order.placed"):
@@ -150,8 +151,9 @@ class Topics:
         """Create topics, and return when they are there; ``_`` in a setting stands for ``.``."""
         config = {name.replace("_", "."): value for name, value in settings.items()}
         new = [NewTopic(topic, partitions, 1, config=config) for topic in topics]
-        admin = self._admin()  # it must live until the results are there
-        wait_until(lambda: _are_created(admin, new))
+        # A client that met a broker without a controller waits for it too long: another one asks.
+        wait_until(lambda: _are_created(self._admin(), new))
+        admin = self._admin()
         wait_until(lambda: set(topics) <= set(admin.list_topics(timeout=10).topics))
 
     def exist(self, topic: str) -> bool:
@@ -196,12 +198,12 @@ class Topics:
 def _are_created(admin: AdminClient, topics: list[NewTopic]) -> bool:
     """Create topics; say whether they are there. A broker that has just come up takes none yet."""
     are_created = True
-    for created in admin.create_topics(topics).values():
+    for created in admin.create_topics(topics, request_timeout=_REQUEST_SECONDS).values():
         try:
             created.result()
         except KafkaException as error:
             code = error.args[0].code()
-            if code == KafkaError.INVALID_REPLICATION_FACTOR:
+            if code in {KafkaError.INVALID_REPLICATION_FACTOR, KafkaError._TIMED_OUT}:
                 are_created = False
             elif code != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise
