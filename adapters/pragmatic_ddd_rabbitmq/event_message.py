@@ -17,7 +17,7 @@ from pragmatic_ddd.application.events import (
     attributes_of,
     received_event,
 )
-from pragmatic_ddd.application.events.wire_format import (
+from pragmatic_ddd.application.events.wire_attributes import (
     ATTRIBUTES,
     DATACONTENTTYPE,
     DEFAULT_SOURCE,

@@ -5,7 +5,7 @@ from typing import Final
 
 import attrs
 
-from pragmatic_ddd.application.events.wire_format import SUBSCRIBER
+from pragmatic_ddd.application.events.wire_attributes import SUBSCRIBER
 
 PREFIX: Final = "cloudEvents_"  # of CloudEvents' attributes among the headers
 SUBSCRIBER_HEADER: Final = PREFIX + SUBSCRIBER

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import attrs
 
-from pragmatic_ddd.application.events.wire_format import (
+from pragmatic_ddd.application.events.wire_attributes import (
     CONSUMERGROUP,
     DATACONTENTTYPE,
     ID,

@@ -19,7 +19,7 @@ from typing import Final
 
 import attrs
 
-from pragmatic_ddd.application.events.wire_format import SUBJECT
+from pragmatic_ddd.application.events.wire_attributes import SUBJECT
 from pragmatic_ddd_rabbitmq.amqp_client import AmqpChannel
 from pragmatic_ddd_rabbitmq.outgoing_message import PREFIX
 

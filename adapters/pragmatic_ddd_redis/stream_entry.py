@@ -10,7 +10,7 @@ from typing import Final
 import attrs
 
 from pragmatic_ddd.application.events import Addressee, ReceivedEvent, attributes_of, received_event
-from pragmatic_ddd.application.events.wire_format import ATTRIBUTES, TYPE
+from pragmatic_ddd.application.events.wire_attributes import ATTRIBUTES, TYPE
 from pragmatic_ddd.ports.outbox_message import OutboxMessage
 from pragmatic_ddd_redis.errors import RefusedEventError
 

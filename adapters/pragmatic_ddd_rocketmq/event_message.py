@@ -17,7 +17,7 @@ from pragmatic_ddd.application.events import (
     attributes_of,
     received_event,
 )
-from pragmatic_ddd.application.events.wire_format import ATTRIBUTES, DEFAULT_SOURCE, TYPE
+from pragmatic_ddd.application.events.wire_attributes import ATTRIBUTES, DEFAULT_SOURCE, TYPE
 from pragmatic_ddd.ports.outbox_message import OutboxMessage
 from pragmatic_ddd_rocketmq.outgoing_message import OutgoingMessage
 from pragmatic_ddd_rocketmq.received_message import ReceivedMessage

@@ -19,7 +19,7 @@ from pragmatic_ddd.application.events import (
     attributes_of,
     received_event,
 )
-from pragmatic_ddd.application.events.wire_format import ATTRIBUTES, DEFAULT_SOURCE, TYPE
+from pragmatic_ddd.application.events.wire_attributes import ATTRIBUTES, DEFAULT_SOURCE, TYPE
 from pragmatic_ddd.ports.outbox_message import OutboxMessage
 from pragmatic_ddd_rocketmq_grpc.message_group import message_group
 from pragmatic_ddd_rocketmq_grpc.outgoing_message import OutgoingMessage

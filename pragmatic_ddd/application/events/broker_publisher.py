@@ -17,7 +17,7 @@ import attrs
 
 from pragmatic_ddd.application.arguments import implements
 from pragmatic_ddd.application.events.addressee import EVERYBODY, Addressee
-from pragmatic_ddd.application.events.wire_format import DEFAULT_SOURCE, is_source
+from pragmatic_ddd.application.events.wire_attributes import DEFAULT_SOURCE, is_source
 from pragmatic_ddd.application.metrics import NoMetrics
 from pragmatic_ddd.domain.events import DomainEvent
 from pragmatic_ddd.errors import (

@@ -12,76 +12,45 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-import attrs
-
 from pragmatic_ddd.application.arguments import shown
 from pragmatic_ddd.application.events.addressee import EVERYBODY, Addressee
+from pragmatic_ddd.application.events.body_time import occurred_at_in
 from pragmatic_ddd.application.events.received_event import ReceivedEvent
+from pragmatic_ddd.application.events.wire_attributes import (
+    AGGREGATEEPOCH,
+    AGGREGATETYPE,
+    AGGREGATEVERSION,
+    CAUSATIONID,
+    CONSUMERGROUP,
+    CORRELATIONID,
+    DATACONTENTTYPE,
+    DATASCHEMA,
+    DEFAULT_SOURCE,
+    EVENTINDEX,
+    EVENTVERSION,
+    HEADERS,
+    ID,
+    ONLYTHIS,
+    OPERATIONCODE,
+    PREVIOUSPLACE,
+    SOURCE,
+    SPECVERSION,
+    SUBJECT,
+    SUBSCRIBER,
+    TIME,
+    TRACEPARENT,
+    TRACESTATE,
+    TYPE,
+)
 from pragmatic_ddd.errors import EventDeserializationError
 from pragmatic_ddd.ports import message_headers
 from pragmatic_ddd.ports.outbox_message import OutboxMessage
-
-# CloudEvents 1.0
-SPECVERSION: Final = "specversion"
-ID: Final = "id"
-SOURCE: Final = "source"
-TYPE: Final = "type"
-SUBJECT: Final = "subject"
-TIME: Final = "time"
-DATACONTENTTYPE: Final = "datacontenttype"
-DATASCHEMA: Final = "dataschema"
-
-# Extensions. The first two are the documented one for distributed tracing.
-TRACEPARENT: Final = "traceparent"
-TRACESTATE: Final = "tracestate"
-AGGREGATETYPE: Final = "aggregatetype"
-AGGREGATEVERSION: Final = "aggregateversion"
-EVENTINDEX: Final = "eventindex"
-EVENTVERSION: Final = "eventversion"
-PREVIOUSPLACE: Final = "previousplace"
-AGGREGATEEPOCH: Final = "aggregateepoch"
-CORRELATIONID: Final = "correlationid"
-CAUSATIONID: Final = "causationid"
-OPERATIONCODE: Final = "operationcode"
-HEADERS: Final = "headers"
-SUBSCRIBER: Final = "subscriber"
-ONLYTHIS: Final = "onlythis"
-CONSUMERGROUP: Final = "consumergroup"
-
-ATTRIBUTES: Final = (
-    SPECVERSION,
-    ID,
-    SOURCE,
-    TYPE,
-    SUBJECT,
-    TIME,
-    DATACONTENTTYPE,
-    DATASCHEMA,
-    TRACEPARENT,
-    TRACESTATE,
-    AGGREGATETYPE,
-    AGGREGATEVERSION,
-    EVENTINDEX,
-    EVENTVERSION,
-    PREVIOUSPLACE,
-    AGGREGATEEPOCH,
-    CORRELATIONID,
-    CAUSATIONID,
-    OPERATIONCODE,
-    HEADERS,
-    SUBSCRIBER,
-    ONLYTHIS,
-    CONSUMERGROUP,
-)
-
-DEFAULT_SOURCE: Final = "/"
 
 _VERSION: Final = "1.0"
 _JSON: Final = "application/json"
 _TRUE: Final = "true"
 _FALSE: Final = "false"
 _LARGEST_NUMBER: Final = 2**63 - 1
-_IS_SOURCE = re.compile(r"[A-Za-z0-9._~:/?#@!$&'()*+,;=%\[\]-]+")
 _IS_JSON = re.compile(r"application/(?:[\w.+-]+\+)?json\s*(?:;.*)?", re.IGNORECASE)
 _STRUCTURED: Final = "application/cloudevents"
 
@@ -98,14 +67,6 @@ _ATTRIBUTE_OF_HEADER: Final = {
     message_headers.DATA_SCHEMA: DATASCHEMA,
 }
 
-_OCCURRED_AT_KEY: Final = b'"occurred_at"'
-_OCCURRED_AT = re.compile(
-    rb'"occurred_at"\s*:\s*'
-    rb'"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d))"'
-)
-_FURTHEST_OCCURRED_AT_BYTES: Final = 4096
-_BRACE: Final = ord("{")
-
 _headers_writer = json.JSONEncoder(ensure_ascii=False)  # json.dumps would make one each time
 
 
@@ -115,19 +76,6 @@ class _UnfitError(ValueError):
     def __init__(self, name: str, rule: str) -> None:
         super().__init__(rule)
         self.name = name
-
-
-def is_source(_: object, attribute: "attrs.Attribute[str]", value: object) -> None:
-    """Check who sends, as a validator of an attrs field: a URI reference, not empty.
-
-    Raises:
-        ValueError: It is not.
-    """
-    if not isinstance(value, str) or not _IS_SOURCE.fullmatch(value):
-        raise ValueError(
-            f"{attribute.name} = {shown(value)}: a URI reference, such as /shop or "
-            f"https://shop.example/orders"
-        )
 
 
 def attributes_of(
@@ -150,7 +98,7 @@ def attributes_of(
         EVENTINDEX: str(message.event_index),
         EVENTVERSION: str(message.event_version),
     }
-    occurred_at = _occurred_at(message.payload)
+    occurred_at = occurred_at_in(message.payload)
     if occurred_at is not None:
         attributes[TIME] = occurred_at
     if message.aggregate_type:
@@ -188,19 +136,6 @@ def received_event(
         field = f"attributes[{error.name!r}]" if isinstance(error, _UnfitError) else ""
         event_type = attributes.get(TYPE, "")
         raise EventDeserializationError(event_type, field, f"{where}: {error}") from error
-
-
-def _occurred_at(payload: bytes) -> str | None:
-    """Return when the event occurred, if its JSON says so before any nested member.
-
-    Reading all of the JSON would take longer than all the rest. With no brace before it but one
-    at the very beginning, the key can be that of no nested object.
-    """
-    start = payload.find(_OCCURRED_AT_KEY, 0, _FURTHEST_OCCURRED_AT_BYTES)
-    if start < 0 or payload.find(_BRACE, 1, start) > 0:
-        return None
-    found = _OCCURRED_AT.match(payload, start)
-    return None if found is None else found[1].decode()
 
 
 def _add_headers(attributes: dict[str, str], headers: Mapping[str, str]) -> None:
@@ -283,7 +218,7 @@ def _headers(attributes: Mapping[str, str], body: bytes) -> dict[str, str]:
     headers = _other_headers(attributes.get(HEADERS))
     for name, attribute in _ATTRIBUTE_OF_HEADER.items():
         value = attributes.get(attribute)
-        if value and not (attribute == TIME and value == _occurred_at(body)):
+        if value and not (attribute == TIME and value == occurred_at_in(body)):
             headers[name] = value
     return headers
 

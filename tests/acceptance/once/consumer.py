@@ -19,7 +19,8 @@ from pragmatic_ddd.application.events.event_consumption import (
     EventConsumption,
     SubscribersFailedError,
 )
-from pragmatic_ddd.application.events.wire_format import TYPE, received_event
+from pragmatic_ddd.application.events.wire_attributes import TYPE
+from pragmatic_ddd.application.events.wire_format import received_event
 from pragmatic_ddd.application.inbox import CachedInbox, once, once_by_state
 from pragmatic_ddd.application.metrics import NoMetrics
 from pragmatic_ddd.errors import PragmaticError

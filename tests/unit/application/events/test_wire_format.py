@@ -15,7 +15,7 @@ from pragmatic_ddd.application.events import (
     attributes_of,
     received_event,
 )
-from pragmatic_ddd.application.events.wire_format import ATTRIBUTES, is_source
+from pragmatic_ddd.application.events.wire_attributes import ATTRIBUTES, is_source
 from pragmatic_ddd.application.outbox import EventEncoding
 from pragmatic_ddd.domain import DomainEvent
 from pragmatic_ddd.errors import EventDeserializationError
