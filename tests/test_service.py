@@ -18,12 +18,12 @@ def test_a_service_whose_port_another_process_has_is_taken(
     with Port.kept() as port:
         service = Service(Redis(tmp_path, port))
         monkeypatch.setattr(command_line, "services", lambda names: [service])
-        assert service.state is ServiceState.DOWN
-
+        states = [service.state]
         with socket.create_server((HOST, port.number)):
-            assert service.state is ServiceState.TAKEN
+            states.append(service.state)
             assert command_line.main(["status"]) == 1
 
+    assert states == [ServiceState.DOWN, ServiceState.TAKEN]
     printed = capsys.readouterr().out
     assert f"{port.number} by " in printed
     assert f"(pid {os.getpid()}) in {Path.cwd()}" in printed
