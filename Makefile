@@ -87,6 +87,7 @@ clean: ## Remove .venv, .venv-grpc, build/ and every cache
 $(READY): requirements/dev.txt pyproject.toml
 	$(REQUIRE_PYTHON)
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo 'installing the packages of requirements/dev.txt into .venv: some minutes the first time'
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/dev.txt
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
@@ -95,6 +96,7 @@ $(READY): requirements/dev.txt pyproject.toml
 $(GRPC_READY): requirements/grpc.txt pyproject.toml
 	$(REQUIRE_PYTHON)
 	test -x .venv-grpc/bin/python || $(PYTHON) -m venv .venv-grpc
+	@echo 'installing the packages of requirements/grpc.txt into .venv-grpc: some minutes the first time'
 	.venv-grpc/bin/python -m pip install --quiet --require-hashes -r requirements/grpc.txt
 	.venv-grpc/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@

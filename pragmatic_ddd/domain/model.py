@@ -2,6 +2,9 @@
 
 The flags that an entity needs (no slots, no value equality, keyword-only) are ones that a
 user would get wrong, so the base class sets them. This is the only metaprogramming here.
+
+It is also the one place where the domain knows of SQLAlchemy, by the name of an attribute: a class
+over its declarative base has a constructor already, and is left alone.
 """
 
 from typing import dataclass_transform

@@ -97,7 +97,8 @@ def test_what_a_reader_runs_stands_on_the_page(page: Path) -> None:
 def test_the_code_of_the_pages_has_the_types_that_it_needs(tmp_path: Path) -> None:
     pytest.importorskip("mypy")
     for page in _PAGES_WITH_CODE:
-        (tmp_path / f"{page.stem.replace('-', '_')}.py").write_text(program(page))
+        name = "_".join(page.relative_to(_ROOT).with_suffix("").parts)  # pages may share a stem
+        (tmp_path / f"{name.replace('-', '_')}.py").write_text(program(page))
 
     done = subprocess.run(
         [sys.executable, "-m", "mypy", *sorted(map(str, tmp_path.glob("*.py")))],

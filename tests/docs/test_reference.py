@@ -1,6 +1,7 @@
 """The pages of the reference say what the code says."""
 
 import datetime as dt
+import importlib
 import inspect
 import re
 from collections.abc import Iterator
@@ -50,6 +51,20 @@ def test_the_page_of_errors_lists_every_error_as_it_is() -> None:
     assert listed == {
         cls.__name__: (_public_base(cls), "yes" if cls.retryable else "no") for cls in public
     }
+
+
+def test_the_page_of_errors_names_those_that_adapters_offer() -> None:
+    page = (_REFERENCE / "errors.md").read_text(encoding="utf-8")
+    adapters = (_REFERENCE.parents[1] / "adapters").glob("pragmatic_ddd_*/__init__.py")
+    offered = {
+        name
+        for adapter in adapters
+        for name in importlib.import_module(adapter.parent.name).__all__
+        if name.endswith("Error")
+    }
+
+    assert offered
+    assert {name for name in offered if f"`{name}`" not in page} == set()
 
 
 def _public_base(cls: type[PragmaticError]) -> str:

@@ -261,7 +261,7 @@ def test_the_list_mends_itself_when_it_is_told_of_an_order(container: punq.Conta
 def test_a_url_of_no_broker_is_refused() -> None:
     settings = Settings(database_url="sqlite://", broker_url="carrier-pigeon://roof")
 
-    with pytest.raises(ConfigurationError, match="'carrier-pigeon'"):
+    with pytest.raises(ConfigurationError, match="'carrier-pigeon://'"):
         an_event_manager(settings, a_serializer())
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from tests import servers
 from tests.acceptance.brokers.catalogue import broker
+from tests.services.disposable import disposable
 
 TOPIC = "shop-orders"
 PATIENCE_SECONDS = 120
@@ -37,10 +38,11 @@ _URLS: dict[str, Callable[[], str]] = {
 class Services:
     """The processes of one test, over one broker."""
 
-    def __init__(self, name: str, folder: Path) -> None:
+    def __init__(self, name: str, folder: Path, url: str | None = None) -> None:
         self.python = str(broker(name).python)
+        self.folder = folder
         self.orders, self.shipping = folder / "orders.db", folder / "shipping.db"
-        url, group = _URLS[name](), secrets.token_hex(4)
+        url, group = url or _URLS[name](), secrets.token_hex(4)
         for service in ("shop", "shipping"):
             broker(name).create_group(f"{service}-{group}")
         self.environment = os.environ | {
@@ -58,21 +60,27 @@ class Services:
 
     @contextmanager
     def consuming(self, module: str) -> Iterator["subprocess.Popen[str]"]:
-        """Run a consumer; it must end well when it is asked to."""
-        process = subprocess.Popen(
-            [self.python, "-m", module],
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+        """Run a consumer that says that it listens; it must end well when it is asked to."""
+        printed = self.folder / f"{module}.log"
+        with printed.open("w") as output:
+            process = subprocess.Popen(
+                [self.python, "-m", module],
+                env=self.environment,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+        deadline = time.monotonic() + PATIENCE_SECONDS
         try:
+            while "listen" not in printed.read_text():
+                assert process.poll() is None, printed.read_text()
+                assert time.monotonic() < deadline, printed.read_text()
+                time.sleep(0.05)
             yield process
         finally:
             process.send_signal(signal.SIGTERM)
-            printed, _ = process.communicate(timeout=60)
-        assert process.returncode == 0, printed
-        assert "listen" in printed
+            process.wait(timeout=60)
+        assert process.returncode == 0, printed.read_text()
 
     def trade(self) -> None:
         """Run the shop once: some orders are placed, paid, shipped, cancelled."""
@@ -126,6 +134,22 @@ def test_each_paid_order_becomes_one_shipment(services: Services) -> None:
         services.trade_until(consumer, have_come)
 
     assert set(prepared().values()) == {1}
+
+
+@pytest.mark.service("rabbitmq")
+def test_started_as_the_page_says_nothing_of_the_shop_is_stuck_on_a_new_rabbitmq(
+    tmp_path: Path,
+) -> None:
+    with disposable("rabbitmq", tmp_path / "rabbitmq") as nobody_has_bound_anything_there:
+        services = Services("rabbitmq", tmp_path, nobody_has_bound_anything_there.url)
+        with (
+            services.consuming("examples.order_service.consumer"),
+            services.consuming("examples.shipping_service"),
+        ):
+            services.trade()
+
+    unsent = "SELECT event_type FROM outbox_message WHERE status <> 'SENT'"
+    assert rows(services.orders, unsent) == []
 
 
 def rows(database: Path, statement: str) -> list[tuple[Any, ...]]:

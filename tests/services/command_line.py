@@ -88,7 +88,9 @@ def _status(chosen: Sequence[Service]) -> bool:
     states = [one.state for one in chosen]
     for one, state in zip(chosen, states, strict=True):
         process = one.process
-        print(f"{one.name:16} {state:8} {process.pid if process else '-':>8}  {one.url}")
+        line = f"{one.name:16} {state:8} {process.pid if process else '-':>8}  {one.url}"
+        port = one.taken_port if state is ServiceState.TAKEN else None
+        print(line if port is None else f"{line}  {port.number} by {port.owner()}")
     return all(state is ServiceState.UP for state in states)
 
 

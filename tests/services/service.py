@@ -17,6 +17,7 @@ from pathlib import Path
 
 from tests.services.error import ServiceError
 from tests.services.folder import TEMPORARY, exclusive
+from tests.services.port import Port
 from tests.services.process import Process, holds, launch
 from tests.services.server import IServer
 
@@ -30,6 +31,7 @@ class ServiceState(StrEnum):
     UP = "up"
     STARTING = "starting"
     DOWN = "down"
+    TAKEN = "taken"  # it is down, and somebody else has one of its ports
 
 
 @dataclass(frozen=True)
@@ -67,8 +69,13 @@ class Service:
     def state(self) -> ServiceState:
         """How far it is, asked now."""
         if self.process is None:
-            return ServiceState.DOWN
+            return ServiceState.DOWN if self.taken_port is None else ServiceState.TAKEN
         return ServiceState.UP if self._answers() else ServiceState.STARTING
+
+    @property
+    def taken_port(self) -> Port | None:
+        """The first of its ports that answers: somebody else's, while the service is down."""
+        return next((port for port in self.server.ports if port.accepts()), None)
 
     def start(self) -> None:
         """Start it unless it runs, and return once it answers.
@@ -98,9 +105,9 @@ class Service:
 
     def _launch(self) -> Process:
         self.server.clean_up()
-        for port in self.server.ports:
-            if port.accepts():
-                raise ServiceError(f"port {port.number} is taken by {port.owner()}; {port.remedy}")
+        port = self.taken_port
+        if port is not None:
+            raise ServiceError(f"port {port.number} is taken by {port.owner()}; {port.remedy}")
         temporary = self.folder / TEMPORARY
         shutil.rmtree(temporary, ignore_errors=True)
         temporary.mkdir(exist_ok=True)
