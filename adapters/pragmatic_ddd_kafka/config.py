@@ -7,7 +7,14 @@ from typing import Any, Self
 import attrs
 from attrs import validators
 
-from pragmatic_ddd.application.arguments import Validator, check_type, check_words, of_type
+from pragmatic_ddd.application.arguments import (
+    Validator,
+    check_type,
+    check_words,
+    of_type,
+    shown,
+    shown_address,
+)
 from pragmatic_ddd.application.configuration import bind
 from pragmatic_ddd.ports.configuration import IConfigurationSource
 from pragmatic_ddd.ports.durability import Durability
@@ -34,7 +41,11 @@ def _servers(_: object, attribute: "attrs.Attribute[str]", value: str) -> None:
     check_type(attribute.name, value, str)
     for server in value.split(","):
         if not _SERVERS.fullmatch(server.strip()):
-            raise ValueError(f"'{attribute.name}': host:port, or several with commas")
+            refused = value if "@" in value else server  # a password may have commas
+            raise ValueError(
+                f"{attribute.name} = {shown_address(refused)}: host:port without a scheme, or "
+                f"several with commas"
+            )
 
 
 def _words(_: object, attribute: "attrs.Attribute[Any]", value: str | None) -> None:
@@ -42,7 +53,9 @@ def _words(_: object, attribute: "attrs.Attribute[Any]", value: str | None) -> N
         return
     check_type(attribute.name, value, str)
     if not value or not value.isprintable() or len(value) > _LONGEST_NAME:
-        raise ValueError(f"'{attribute.name}': 1 to {_LONGEST_NAME} printable characters")
+        raise ValueError(
+            f"{attribute.name} = {shown(value)}: 1 to {_LONGEST_NAME} printable characters"
+        )
 
 
 def _group(_: object, attribute: "attrs.Attribute[Any]", value: str | None) -> None:
@@ -52,13 +65,15 @@ def _group(_: object, attribute: "attrs.Attribute[Any]", value: str | None) -> N
     try:
         checked_topic(dead_letter_topic(value))
     except ValueError as error:
-        raise ValueError(f"'{attribute.name}' is part of a topic's name: {error}") from error
+        raise ValueError(
+            f"{attribute.name} = {shown(value)} is part of a topic's name: {error}"
+        ) from error
 
 
 def _profile(_: object, attribute: "attrs.Attribute[str]", value: str) -> None:
     check_type(attribute.name, value, str)
     if value not in DURABILITIES:
-        raise ValueError(f"'{attribute.name}': one of {', '.join(DURABILITIES)}")
+        raise ValueError(f"{attribute.name} = {shown(value)}: one of {', '.join(DURABILITIES)}")
 
 
 def _extra(_: object, attribute: "attrs.Attribute[Any]", value: tuple[str, ...]) -> None:

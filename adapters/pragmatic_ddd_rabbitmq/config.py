@@ -8,7 +8,7 @@ from typing import Any, Final, Self
 import attrs
 from attrs import validators
 
-from pragmatic_ddd.application.arguments import check_type, of_type
+from pragmatic_ddd.application.arguments import check_type, of_type, shown
 from pragmatic_ddd.application.configuration import bind
 from pragmatic_ddd.ports.configuration import IConfigurationSource
 from pragmatic_ddd_rabbitmq.broker_address import BrokerAddress, parse_addresses
@@ -33,8 +33,8 @@ def _group(_: object, attribute: "attrs.Attribute[Any]", value: str | None) -> N
     check_type(attribute.name, value, str)
     if len(value) > _LONGEST_GROUP or not _GROUP.fullmatch(value):
         raise ValueError(
-            f"'{attribute.name}': 1 to {_LONGEST_GROUP} letters, digits, '.', '_', ':' or '-', "
-            f"and not 'amq.' at the beginning"
+            f"{attribute.name} = {shown(value)}: 1 to {_LONGEST_GROUP} letters, digits, '.', '_', "
+            f"':' or '-', and not 'amq.' at the beginning"
         )
 
 
@@ -50,7 +50,7 @@ def _url(_: object, attribute: "attrs.Attribute[str]", value: str) -> None:
 def _profile(_: object, attribute: "attrs.Attribute[str]", value: str) -> None:
     check_type(attribute.name, value, str)
     if value not in PROFILES:
-        raise ValueError(f"'{attribute.name}': one of {', '.join(PROFILES)}")
+        raise ValueError(f"{attribute.name} = {shown(value)}: one of {', '.join(PROFILES)}")
 
 
 @attrs.frozen(kw_only=True)

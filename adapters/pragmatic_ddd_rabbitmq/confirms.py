@@ -176,5 +176,5 @@ class Confirms:
 def _unroutable(message: OutgoingMessage, reason: str) -> UndeliverableError:
     return UndeliverableError(
         f"returned, {reason}: no queue is bound to exchange {message.exchange!r} for routing key "
-        f"{message.routing_key!r}"
+        f"{message.routing_key!r}; subscribe to it, or bind a queue"
     )

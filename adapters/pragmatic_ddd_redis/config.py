@@ -8,7 +8,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 import attrs
 from attrs import validators
 
-from pragmatic_ddd.application.arguments import Validator, check_type, of_type
+from pragmatic_ddd.application.arguments import Validator, check_type, of_type, shown
 from pragmatic_ddd.application.configuration import bind
 from pragmatic_ddd.ports.configuration import IConfigurationSource
 from pragmatic_ddd_redis.durability import APPEND_ONLY, PROFILES, Confirmation
@@ -60,7 +60,7 @@ def _group(_: object, attribute: "attrs.Attribute[Any]", value: str | None) -> N
     check_type(attribute.name, value, str)
     if not _GROUP.fullmatch(value):
         raise ValueError(
-            f"'{attribute.name}': 1 to 200 letters, digits, '.', '_' or '-', not {value!r}"
+            f"{attribute.name} = {shown(value)}: 1 to 200 letters, digits, '.', '_' or '-'"
         )
 
 

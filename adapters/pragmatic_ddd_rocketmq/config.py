@@ -8,7 +8,7 @@ from typing import Any, Self
 import attrs
 from attrs import validators
 
-from pragmatic_ddd.application.arguments import check_type, of_type
+from pragmatic_ddd.application.arguments import check_type, of_type, shown, shown_address
 from pragmatic_ddd.application.configuration import bind
 from pragmatic_ddd.ports.configuration import IConfigurationSource
 from pragmatic_ddd_rocketmq.credentials import Credentials
@@ -30,8 +30,8 @@ def _group(_: object, attribute: "attrs.Attribute[Any]", value: str | None) -> N
     check_type(attribute.name, value, str)
     if len(value) > _LONGEST_GROUP or not _GROUP.fullmatch(value) or value in _DEFAULT_GROUPS:
         raise ValueError(
-            f"'{attribute.name}': 1 to {_LONGEST_GROUP} letters, digits, '_' or '-', and not one "
-            f"of {', '.join(sorted(_DEFAULT_GROUPS))}"
+            f"{attribute.name} = {shown(value)}: 1 to {_LONGEST_GROUP} letters, digits, '_' or "
+            f"'-', and not one of {', '.join(sorted(_DEFAULT_GROUPS))}"
         )
 
 
@@ -40,7 +40,7 @@ def _name_servers(_: object, attribute: "attrs.Attribute[str]", value: str) -> N
     try:
         NameServers.parse(value)
     except ValueError as error:
-        raise ValueError(f"'{attribute.name}': {error}") from error
+        raise ValueError(f"{attribute.name} = {shown_address(value)}: {error}") from error
 
 
 def _text_unshown(_: object, attribute: "attrs.Attribute[Any]", value: object) -> None:
@@ -51,8 +51,9 @@ def _text_unshown(_: object, attribute: "attrs.Attribute[Any]", value: object) -
 def _zero(_: object, attribute: "attrs.Attribute[int]", value: int) -> None:
     if value != 0:
         raise ValueError(
-            f"'{attribute.name}' must be 0: the outbox repeats sends, in order and with pauses; "
-            f"the client would repeat them at once, on another broker and out of order"
+            f"{attribute.name} = {shown(value)}: must be 0: the outbox repeats sends, in order "
+            f"and with pauses; the client would repeat them at once, on another broker and out "
+            f"of order"
         )
 
 

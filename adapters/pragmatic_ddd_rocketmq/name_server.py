@@ -15,6 +15,7 @@ from collections.abc import Iterator
 
 import attrs
 
+from pragmatic_ddd.application.arguments import shown_address
 from pragmatic_ddd_rocketmq.errors import RocketMqStartError
 
 _GET_BROKER_CLUSTER_INFO = 106
@@ -41,6 +42,8 @@ class NameServers:
         Raises:
             ValueError: One of them is something else.
         """
+        if "@" in text:  # what stands before it may be a password, with semicolons
+            raise ValueError(f"{shown_address(text)} is not host:port")
         addresses = []
         for part in filter(None, (part.strip() for part in text.split(";"))):
             found = _ADDRESS.fullmatch(part)

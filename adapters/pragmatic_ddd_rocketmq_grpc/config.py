@@ -7,7 +7,7 @@ from typing import Any, Self
 import attrs
 from attrs import validators
 
-from pragmatic_ddd.application.arguments import check_type, of_type
+from pragmatic_ddd.application.arguments import check_type, of_type, shown, shown_address
 from pragmatic_ddd.application.configuration import bind
 from pragmatic_ddd.ports.configuration import IConfigurationSource
 from pragmatic_ddd_rocketmq_grpc.credentials import Credentials
@@ -37,7 +37,9 @@ def _group(_: object, attribute: "attrs.Attribute[Any]", value: str | None) -> N
         return
     check_type(attribute.name, value, str)
     if len(value) > _LONGEST_GROUP or not _GROUP.fullmatch(value):
-        raise ValueError(f"'{attribute.name}': 1 to {_LONGEST_GROUP} letters, digits, '_' or '-'")
+        raise ValueError(
+            f"{attribute.name} = {shown(value)}: 1 to {_LONGEST_GROUP} letters, digits, '_' or '-'"
+        )
 
 
 def _endpoints(_: object, attribute: "attrs.Attribute[str]", value: str) -> None:
@@ -45,20 +47,23 @@ def _endpoints(_: object, attribute: "attrs.Attribute[str]", value: str) -> None
     try:
         Endpoints.parse(value)
     except ValueError as error:
-        raise ValueError(f"'{attribute.name}': {error}") from error
+        raise ValueError(f"{attribute.name} = {shown_address(value)}: {error}") from error
 
 
 def _namespace(_: object, attribute: "attrs.Attribute[str]", value: str) -> None:
     check_type(attribute.name, value, str)
     if not _NAMESPACE.fullmatch(value):
-        raise ValueError(f"'{attribute.name}': letters, digits, '_' or '-'")
+        raise ValueError(f"{attribute.name} = {shown(value)}: letters, digits, '_' or '-'")
 
 
 def _topic(_: object, attribute: "attrs.Attribute[Any]", value: str | None) -> None:
     if value is None:
         return
     check_type(attribute.name, value, str)
-    checked_topic(value)
+    try:
+        checked_topic(value)
+    except ValueError as error:
+        raise ValueError(f"{attribute.name} = {shown(value)}: {error}") from error
 
 
 def _text_unshown(_: object, attribute: "attrs.Attribute[Any]", value: object) -> None:

@@ -9,6 +9,8 @@ import re
 
 import attrs
 
+from pragmatic_ddd.application.arguments import shown_address
+
 _ADDRESS = re.compile(r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?):(\d{1,5})")
 _HIGHEST_PORT = 65535
 _RULE = (
@@ -34,6 +36,8 @@ class Endpoints:
         Raises:
             ValueError: It is something else.
         """
+        if "@" in text:  # what stands before it may be a password, with semicolons
+            raise ValueError(f"{shown_address(text)} is not host:port")
         addresses = tuple(_address(part.strip()) for part in text.split(";") if part.strip())
         if not addresses:
             raise ValueError(_RULE)

@@ -29,11 +29,13 @@ def over_broker(
     Raises:
         ConfigurationError: There is no such scheme.
     """
-    scheme, _, address = url.partition("://")
+    scheme, separator, address = url.partition("://")
     maker = _MAKERS.get(scheme)
-    if maker is None:
+    if maker is None or not separator:
+        # Without a separator all of it is an address, which may hold a password.
+        found = f"begins with {scheme + separator!r}" if separator else "has no scheme"
         raise ConfigurationError(
-            [f"shop.broker-url: it begins with {scheme!r}, and must with {', '.join(_MAKERS)}"]
+            [f"shop.broker-url: it {found}; begin with one of {', '.join(_MAKERS)}, and ://"]
         )
     return maker(url if scheme in _WHOLE else address, group, serializer, topics)
 

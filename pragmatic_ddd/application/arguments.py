@@ -32,6 +32,12 @@ def shown(value: object) -> str:
     return f"<{type(value).__qualname__} object>"
 
 
+def shown_address(value: str) -> str:
+    """Return an address as a message shows it: what stands before an ``@`` may be a password."""
+    _, at, host = value.rpartition("@")
+    return shown(f"…@{host}" if at else value)
+
+
 def implements(port: abc.ABCMeta) -> Validator:
     """Return a validator: the value has what the port names, whatever its class is.
 

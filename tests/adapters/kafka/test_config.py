@@ -1,6 +1,7 @@
 """The keys ``kafka.*``."""
 
 import datetime as dt
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -170,3 +171,27 @@ def test_a_wrong_part_is_named_when_the_event_manager_is_made(
 
     with pytest.raises(TypeError, match=f"^{name} = {problem}"):
         make(**parts | {name: wrong})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("bootstrap_servers", "kafka://127.0.0.1:29092"),
+        ("client_id", ""),
+        ("durability", "none"),
+        ("consumer_group", "shop events"),
+        ("group_instance_id", "a\tb"),
+    ],
+)
+def test_a_wrong_value_is_named_without_a_source_too(name: str, value: object) -> None:
+    settings: dict[str, Any] = {"bootstrap_servers": "kafka:9092", name: value}
+
+    with pytest.raises(ValueError, match=f"^{name} = {re.escape(repr(value))}"):
+        KafkaConfig(**settings)
+
+
+def test_what_may_be_a_password_in_an_address_is_not_shown() -> None:
+    with pytest.raises(ValueError, match=r"…@broker:1:2': .*host:port") as caught:
+        KafkaConfig(bootstrap_servers="shop:to,p;secret@broker:1:2")
+    assert "secret" not in str(caught.value)
+    assert "shop" not in str(caught.value)

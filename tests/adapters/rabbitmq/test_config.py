@@ -1,6 +1,7 @@
 """The keys ``rabbitmq.*``."""
 
 import datetime as dt
+import re
 from pathlib import Path
 from typing import Any
 
@@ -141,3 +142,17 @@ def test_a_file_that_cannot_be_used_is_named(field: str, tmp_path: Path) -> None
     (tmp_path / "none.pem").write_text("no certificate")
     with pytest.raises(ConfigurationError, match=r"none\.pem"):
         Connector.of(RabbitMqConfig(url="amqps://rabbit", **settings))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("consumer_group", "ware house"),
+        ("durability", "mirrored"),
+    ],
+)
+def test_a_wrong_value_is_named_without_a_source_too(name: str, value: object) -> None:
+    settings: dict[str, Any] = {"url": _URL, name: value}
+
+    with pytest.raises(ValueError, match=f"^{name} = {re.escape(repr(value))}"):
+        RabbitMqConfig(**settings)

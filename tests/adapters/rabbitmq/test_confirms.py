@@ -55,7 +55,7 @@ def test_a_returned_message_is_not_confirmed_though_the_broker_confirms_it() -> 
     assert isinstance(second.answer, UndeliverableError)
     assert str(second.answer) == (
         "returned, NO_ROUTE: no queue is bound to exchange 'shop-events' for routing key "
-        "'shop.order.paid'"
+        "'shop.order.paid'; subscribe to it, or bind a queue"
     )
 
 

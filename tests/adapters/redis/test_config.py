@@ -1,6 +1,7 @@
 """The keys ``redis.*``."""
 
 import datetime as dt
+import re
 from typing import Any
 
 import pytest
@@ -156,3 +157,16 @@ def test_no_text_of_a_config_shows_a_password() -> None:
     ]
 
     assert not any("hidden" in f"{config!r} {config.address}" for config in configs)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("consumer_group", "shop group"),
+    ],
+)
+def test_a_wrong_value_is_named_without_a_source_too(name: str, value: object) -> None:
+    settings: dict[str, Any] = {"url": _URL, name: value}
+
+    with pytest.raises(ValueError, match=f"^{name} = {re.escape(repr(value))}"):
+        RedisConfig(**settings)

@@ -1,6 +1,7 @@
 """The keys ``rocketmq.*``."""
 
 import datetime as dt
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -137,3 +138,25 @@ def test_a_wrong_part_is_named_when_the_event_manager_is_made(
 def test_a_wrong_setting_is_named(settings: dict[str, Any], reason: str) -> None:
     with pytest.raises(ConfigurationError, match=reason):
         bound(**settings)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("name_server", "http://ns:9876"),
+        ("consumer_group", "shop events"),
+        ("retry_times_when_send_failed", 2),
+    ],
+)
+def test_a_wrong_value_is_named_without_a_source_too(name: str, value: object) -> None:
+    settings: dict[str, Any] = {"name_server": "ns:9876", name: value}
+
+    with pytest.raises(ValueError, match=f"^{name} = {re.escape(repr(value))}"):
+        RocketMqConfig(**settings)
+
+
+def test_what_may_be_a_password_in_an_address_is_not_shown() -> None:
+    with pytest.raises(ValueError, match=r"…@broker:1:2': .*host:port") as caught:
+        RocketMqConfig(name_server="shop:to,p;secret@broker:1:2")
+    assert "secret" not in str(caught.value)
+    assert "shop" not in str(caught.value)

@@ -1,6 +1,7 @@
 """The keys ``rocketmq-grpc.*``."""
 
 import datetime as dt
+import re
 from typing import Any
 
 import pytest
@@ -99,3 +100,26 @@ def test_a_secret_of_another_type_is_not_shown_either() -> None:
     with pytest.raises(TypeError, match="secret_key: give a str") as caught:
         RocketMqGrpcConfig(**mistaken)
     assert "tiger" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("endpoints", "http://proxy:8081"),
+        ("namespace", "a b"),
+        ("consumer_group", "a b"),
+        ("delay_topic", "a.b"),
+    ],
+)
+def test_a_wrong_value_is_named_without_a_source_too(name: str, value: object) -> None:
+    settings: dict[str, Any] = {"endpoints": "proxy:8081", name: value}
+
+    with pytest.raises(ValueError, match=f"^{name} = {re.escape(repr(value))}"):
+        RocketMqGrpcConfig(**settings)
+
+
+def test_what_may_be_a_password_in_an_address_is_not_shown() -> None:
+    with pytest.raises(ValueError, match=r"…@broker:1:2': .*host:port") as caught:
+        RocketMqGrpcConfig(endpoints="shop:to,p;secret@broker:1:2")
+    assert "secret" not in str(caught.value)
+    assert "shop" not in str(caught.value)
