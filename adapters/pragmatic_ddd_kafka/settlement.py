@@ -12,7 +12,12 @@ from collections.abc import Callable
 
 import attrs
 
-from pragmatic_ddd.application.events import Failure, Redeliveries
+from pragmatic_ddd.application.events import (
+    Failure,
+    Redeliveries,
+    report_dead_letter,
+    report_failed_try,
+)
 from pragmatic_ddd_kafka.record import ReceivedRecord
 
 _logger = logging.getLogger(__name__)
@@ -68,18 +73,12 @@ class Settlement:
         """Call the handler; return how it failed, if it did."""
         try:
             self.handler(record)
-        except BaseException as error:  # also of a handler that would end the process
+        except BaseException as error:  # noqa: BLE001  # also of one that would end the process
             failure = self.redeliveries.failed(
                 record.identity, error, is_final=self.is_final(error)
             )
             if not failure.is_final:
-                _logger.warning(
-                    "record %s failed, try %s of %s; it will be tried again",
-                    record.where,
-                    failure.attempts,
-                    self.redeliveries.max_attempts,
-                    exc_info=error,
-                )
+                report_failed_try(_logger, f"record {record.where}", failure, self.redeliveries)
             return failure
         return None
 
@@ -97,10 +96,5 @@ class Settlement:
                 record.where,
             )
             return False
-        _logger.error(
-            "record %s is a dead letter after %s tries",
-            record.where,
-            failure.attempts,
-            exc_info=failure.error,
-        )
+        report_dead_letter(_logger, f"record {record.where}", failure)
         return True

@@ -104,6 +104,10 @@ class EventTypeRegistry:
         if missing:
             raise EventTypeError(f"missing upcasters: {', '.join(missing)}")
 
+    def knows(self, event_type: str) -> bool:
+        """Say whether a name, or a former name, is registered."""
+        return event_type in self._types
+
     def find(self, event_type: str, event_version: int) -> type[DomainEvent]:
         """Return the class for a name, or a former name, if it knows that version.
 

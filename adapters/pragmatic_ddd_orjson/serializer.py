@@ -55,6 +55,9 @@ class OrjsonEventSerializer:
             raise EventDeserializationError(event_type, path, reason) from error
         return event
 
+    def knows(self, event_type: str) -> bool:
+        return self.registry.knows(event_type)
+
     def _deep_field(self, event: DomainEvent) -> str:
         """Return the field that is nested too deeply to be written."""
         for field in fields_of(type(event)):

@@ -7,7 +7,12 @@ from typing import Final
 
 import attrs
 
-from pragmatic_ddd.application.events import Failure, Redeliveries
+from pragmatic_ddd.application.events import (
+    Failure,
+    Redeliveries,
+    report_dead_letter,
+    report_failed_try,
+)
 from pragmatic_ddd_rabbitmq.errors import (
     NotConfirmedError,
     NotConnectedError,
@@ -105,18 +110,12 @@ class Handling:
             self.handle(message, is_last)
         except (NotConnectedError, NotConfirmedError, UndeliverableError):
             raise  # of a copy that is to come later: the broker's fault, and no try of the message
-        except BaseException as error:  # also of a handler that wants to end its thread
+        except BaseException as error:  # noqa: BLE001  # also of one that wants to end its thread
             failure = self.redeliveries.failed(
                 message.key, error, is_final=is_last or self.is_final(error)
             )
             if not failure.is_final:
-                _logger.warning(
-                    "%s failed, try %s of %s; it will be tried again",
-                    message,
-                    failure.attempts,
-                    self.redeliveries.max_attempts,
-                    exc_info=error,
-                )
+                report_failed_try(_logger, message, failure, self.redeliveries)
             return failure
         return None
 
@@ -132,7 +131,5 @@ class Handling:
                 message,
             )
             return False
-        _logger.error(
-            "%s is a dead letter after %s tries", message, failure.attempts, exc_info=failure.error
-        )
+        report_dead_letter(_logger, message, failure)
         return True

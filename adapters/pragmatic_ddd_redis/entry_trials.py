@@ -17,6 +17,7 @@ from pragmatic_ddd.application.events import (
     ReceivedEvent,
     Redeliveries,
     is_final,
+    report_failed_try,
 )
 from pragmatic_ddd_redis.errors import NoAnswerError, NotSentError, RefusedCommandError
 from pragmatic_ddd_redis.stream_entry import StreamEntry
@@ -73,16 +74,10 @@ class EntryTrials:
             )
         except TROUBLES:
             raise
-        except BaseException as error:  # a handler cannot end the thread
+        except BaseException as error:  # noqa: BLE001  # a handler cannot end the thread
             failure = self.redeliveries.failed(key, error, is_final=bool(deaths) or is_final(error))
             if not failure.is_final:
-                _logger.warning(
-                    "%s failed, try %s of %s; it will be tried again",
-                    entry,
-                    failure.attempts,
-                    self.redeliveries.max_attempts,
-                    exc_info=error,
-                )
+                report_failed_try(_logger, entry, failure, self.redeliveries)
             return failure
         return None
 

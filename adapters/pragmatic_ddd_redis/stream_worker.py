@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import attrs
 
-from pragmatic_ddd.application.events import Failure, Redeliveries
+from pragmatic_ddd.application.events import Failure, Redeliveries, report_dead_letter
 from pragmatic_ddd_redis.dead_letters import DeadLetters
 from pragmatic_ddd_redis.delayed_copies import DelayedCopies
 from pragmatic_ddd_redis.entry_trials import TROUBLES, EntryTrials, key_of
@@ -169,9 +169,7 @@ class StreamWorker:
         if not is_done:
             self.lease.give_up()
             return False
-        _logger.error(
-            "%s is a dead letter after %s tries", entry, failure.attempts, exc_info=failure.error
-        )
+        report_dead_letter(_logger, entry, failure)
         return True
 
     def _may_go_on_after(self, failure: Failure) -> bool:

@@ -13,7 +13,12 @@ from collections.abc import Callable
 
 import attrs
 
-from pragmatic_ddd.application.events import Failure, Redeliveries
+from pragmatic_ddd.application.events import (
+    Failure,
+    Redeliveries,
+    report_dead_letter,
+    report_failed_try,
+)
 from pragmatic_ddd_rocketmq.received_message import ReceivedMessage
 
 _logger = logging.getLogger(__name__)
@@ -47,22 +52,12 @@ class Settlement:
         """Call the handler; return how it failed, if it did."""
         try:
             self.handler(message)
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001  # it is reported, and never swallowed
             failure = self.redeliveries.failed(
                 message.message_id, error, is_final=self.is_final(error)
             )
             if not failure.is_final:
-                _logger.warning(
-                    "message %s of %s (queue %s, offset %s) failed, try %s of %s; it will be "
-                    "tried again",
-                    message.message_id,
-                    message.topic,
-                    message.queue_id,
-                    message.queue_offset,
-                    failure.attempts,
-                    self.redeliveries.max_attempts,
-                    exc_info=error,
-                )
+                report_failed_try(_logger, message.where, failure, self.redeliveries)
             return failure
         return None
 
@@ -75,21 +70,10 @@ class Settlement:
         except Exception:
             self.redeliveries.postpone(failure)
             _logger.exception(
-                "message %s of %s (queue %s, offset %s) failed for good and could not be made "
-                "a dead letter; it blocks its queue, and will be tried again",
-                message.message_id,
-                message.topic,
-                message.queue_id,
-                message.queue_offset,
+                "%s failed for good and could not be made a dead letter; it blocks its queue, "
+                "and will be tried again",
+                message.where,
             )
             return False
-        _logger.error(
-            "message %s of %s (queue %s, offset %s) is a dead letter after %s tries",
-            message.message_id,
-            message.topic,
-            message.queue_id,
-            message.queue_offset,
-            failure.attempts,
-            exc_info=failure.error,
-        )
+        report_dead_letter(_logger, message.where, failure)
         return True

@@ -24,7 +24,12 @@ from typing import Final
 
 import attrs
 
-from pragmatic_ddd.application.events import Failure, Redeliveries
+from pragmatic_ddd.application.events import (
+    Failure,
+    Redeliveries,
+    report_dead_letter,
+    report_failed_try,
+)
 from pragmatic_ddd_rocketmq_grpc.acknowledging import Acknowledging
 from pragmatic_ddd_rocketmq_grpc.errors import RocketMqGrpcStartError
 from pragmatic_ddd_rocketmq_grpc.lanes import Lane, Lanes
@@ -171,16 +176,10 @@ class Consumer:
         key = message.message_id
         try:
             self.handler(message, self.redeliveries.is_last_try(key))
-        except BaseException as error:  # sys.exit() as well: a handler cannot end the process
+        except BaseException as error:  # noqa: BLE001  # a handler cannot end the process
             failure = self.redeliveries.failed(key, error, is_final=self.is_final(error))
             if not failure.is_final:
-                _logger.warning(
-                    "%s failed, try %s of %s; it will be tried again",
-                    message.where,
-                    failure.attempts,
-                    self.redeliveries.max_attempts,
-                    exc_info=error,
-                )
+                report_failed_try(_logger, message.where, failure, self.redeliveries)
             return failure
         return None
 
@@ -198,12 +197,7 @@ class Consumer:
                 message.where,
             )
             return False
-        _logger.error(
-            "%s is a dead letter after %s tries",
-            message.where,
-            failure.attempts,
-            exc_info=failure.error,
-        )
+        report_dead_letter(_logger, message.where, failure)
         return True
 
     def _give_back(self, messages: Sequence[HeldMessage]) -> None:

@@ -67,7 +67,7 @@ from pragmatic_ddd.ports.reconciliation import (
 )
 from pragmatic_ddd.ports.repositories import IRepository
 from pragmatic_ddd.ports.scrolling import ScrollPosition, ScrollResult, ScrollValue
-from pragmatic_ddd.ports.serialization import IEventSerializer
+from pragmatic_ddd.ports.serialization import IEventSerializer, IEventTypeCatalogue
 from pragmatic_ddd.ports.topics import ITopicResolver
 from pragmatic_ddd.ports.transactions import ITransactionOperations
 from pragmatic_ddd.ports.unit_of_work import IUnitOfWork
@@ -100,6 +100,7 @@ __all__ = [
     "IEventMetrics",
     "IEventPublisher",
     "IEventSerializer",
+    "IEventTypeCatalogue",
     "IExistsQuery",
     "IFeatureToggle",
     "IGapPolicy",

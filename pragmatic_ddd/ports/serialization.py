@@ -1,7 +1,7 @@
 """Port: events as bytes. One implementation serves eager path, relay and broker alike."""
 
 from abc import abstractmethod
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from pragmatic_ddd.domain.events import DomainEvent
 
@@ -35,4 +35,22 @@ class IEventSerializer(Protocol):
             UnknownEventTypeError: The name is not registered, or the version is newer than the
                 class; the same call may succeed after a deploy.
             EventDeserializationError: The payload is not that event; names event and field.
+        """
+
+
+@runtime_checkable
+class IEventTypeCatalogue(Protocol):
+    """What a serializer may be besides: one that says beforehand which events it can read.
+
+    Then a subscriber of an event that it cannot read is refused at the start, and a name that
+    nobody here knows is told from one that nobody wants. A serializer without it is trusted.
+    Safe to call from any thread.
+    """
+
+    @abstractmethod
+    def knows(self, event_type: str) -> bool:
+        """Say whether events of a name can be read.
+
+        Args:
+            event_type: Stable name, or a former one.
         """

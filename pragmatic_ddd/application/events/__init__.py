@@ -2,17 +2,15 @@
 
 from pragmatic_ddd.application.events.addressee import EVERYBODY, Addressee
 from pragmatic_ddd.application.events.broker_event_manager import BrokerEventManager
+from pragmatic_ddd.application.events.consumption_errors import SubscribersFailedError, is_final
 from pragmatic_ddd.application.events.dispatch import (
     Course,
     Dispatcher,
     Outcome,
     SubscriberOutcome,
 )
-from pragmatic_ddd.application.events.event_consumption import (
-    EventConsumption,
-    SubscribersFailedError,
-    is_final,
-)
+from pragmatic_ddd.application.events.event_consumption import EventConsumption
+from pragmatic_ddd.application.events.failure_report import report_dead_letter, report_failed_try
 from pragmatic_ddd.application.events.lifecycle import Lifecycle
 from pragmatic_ddd.application.events.ordering import SubscriberOrderManager
 from pragmatic_ddd.application.events.received_event import ReceivedEvent
@@ -41,4 +39,6 @@ __all__ = [
     "attributes_of",
     "is_final",
     "received_event",
+    "report_dead_letter",
+    "report_failed_try",
 ]

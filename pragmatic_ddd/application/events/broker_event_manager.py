@@ -28,9 +28,11 @@ from pragmatic_ddd.errors import (
     BrokerUnavailableError,
     ConfigurationError,
     InfrastructureError,
+    SubscriptionError,
 )
 from pragmatic_ddd.ports.events import Delivery, Subscriber
 from pragmatic_ddd.ports.outbox_message import OutboxMessage
+from pragmatic_ddd.ports.serialization import IEventTypeCatalogue
 
 EventT = TypeVar("EventT", bound=DomainEvent)
 
@@ -128,7 +130,8 @@ class BrokerEventManager(BrokerPublisher):
         Raises:
             ConfigurationError: There are subscribers and no consumer group, or a topic of
                 theirs is not set or not allowed, or another setting is wrong.
-            SubscriptionError: A subscriber depends on one that does not exist.
+            SubscriptionError: A subscriber depends on one that does not exist, or the serializer
+                says that it cannot read its event; more may still be registered.
             InfrastructureError: It cannot connect now; or it was started before this process
                 was forked, or has been shut down.
         """
@@ -137,6 +140,7 @@ class BrokerEventManager(BrokerPublisher):
                 return
             if self._is_of_another_process():
                 raise InfrastructureError(f"{type(self).__name__} cannot start: {FORKED}")
+            self._refuse_unreadable()
             self._registry.close()
             if not self._was_shut_down:
                 self._begin()
@@ -181,6 +185,23 @@ class BrokerEventManager(BrokerPublisher):
 
     def _renew_lock(self) -> None:
         self._lock = threading.RLock()
+
+    def _refuse_unreadable(self) -> None:
+        """Refuse subscribers of events that the serializer says it cannot read."""
+        catalogue = self.serializer
+        if not isinstance(catalogue, IEventTypeCatalogue):
+            return
+        unreadable = [
+            f"{code!r} of {name}"
+            for name, subscribers in self._registry.subscribers().items()
+            if not catalogue.knows(name)
+            for code in (each.code for each in subscribers)
+        ]
+        if unreadable:
+            raise SubscriptionError(
+                f"the serializer cannot read the event of subscriber {'; '.join(unreadable)}: "
+                f"register its class, in the EventTypeRegistry or what is used instead"
+            )
 
     def _begin(self) -> None:
         topics = self._consumed_topics()

@@ -161,7 +161,12 @@ class Dispatcher:
         return Course({code: each for code, each in found.items() if code in codes})
 
     def call(
-        self, subscriber: Subscriber, event: DomainEvent, *, final: bool = True
+        self,
+        subscriber: Subscriber,
+        event: DomainEvent,
+        *,
+        final: bool = True,
+        is_useless: Callable[[Exception], bool] | None = None,
     ) -> SubscriberOutcome:
         """Call one subscriber once; what it raises is in the outcome.
 
@@ -169,6 +174,7 @@ class Dispatcher:
             subscriber: Who.
             event: What happened.
             final: Whether it is not called again for this event if it fails.
+            is_useless: Says of its error whether it is not called again, though it is not final.
         """
         try:
             if subscriber.condition is not None and not subscriber.condition(event):
@@ -176,7 +182,8 @@ class Dispatcher:
             handler: Callable[[DomainEvent], object] = subscriber.handler
             refuse_unfinished(handler(event))
         except Exception as error:  # noqa: BLE001  # a subscriber's outermost frame: see outcome
-            self.metrics.consume_failed(event.event_type, subscriber.code, final=final)
+            is_last = final or (is_useless is not None and is_useless(error))
+            self.metrics.consume_failed(event.event_type, subscriber.code, final=is_last)
             return SubscriberOutcome(subscriber, Outcome.FAILED, error)
         self.metrics.consumed(event.event_type, subscriber.code)
         return SubscriberOutcome(subscriber, Outcome.SUCCEEDED)

@@ -3,7 +3,8 @@
     handle ──▶ no subscriber here ──────────────────▶ passed over
            ──▶ for another subscriber or group ─────▶ passed over
            ──▶ cannot be read ──────────────────────▶ EventDeserializationError: no try can help
-           ──▶ subscribers, in order of dependence ─▶ all have succeeded, or SubscribersFailedError
+           ──▶ subscribers, in order of dependence ─▶ all have succeeded, or SubscribersFailedError:
+                                                      no try can help where no inbox can place it
 
 Whether and when a failed message is tried again is the adapter's decision. A subscriber that
 succeeded is not called again because another one failed, as long as the message is tried again
@@ -20,6 +21,11 @@ import attrs
 
 from pragmatic_ddd.application.event_origin import with_origin
 from pragmatic_ddd.application.events.addressee import Addressee
+from pragmatic_ddd.application.events.consumption_errors import (
+    SubscribersFailedError,
+    is_final,
+    is_unplaced,
+)
 from pragmatic_ddd.application.events.dispatch import Dispatcher, Outcome, SubscriberOutcome
 from pragmatic_ddd.application.events.received_event import ReceivedEvent
 from pragmatic_ddd.application.events.subscribers import SubscriberRegistry
@@ -27,7 +33,7 @@ from pragmatic_ddd.domain.events import DomainEvent
 from pragmatic_ddd.errors import EventDeserializationError
 from pragmatic_ddd.ports.events import Delivery, Subscriber
 from pragmatic_ddd.ports.metrics import IEventMetrics
-from pragmatic_ddd.ports.serialization import IEventSerializer
+from pragmatic_ddd.ports.serialization import IEventSerializer, IEventTypeCatalogue
 
 Delay: TypeAlias = Callable[[ReceivedEvent, Subscriber], None]
 
@@ -35,32 +41,6 @@ _logger = logging.getLogger(__name__)
 
 _MOST_UNWANTED_NAMES = 1000
 _MOST_UNFINISHED = 1000
-
-
-class SubscribersFailedError(Exception):
-    """Subscribers of an event failed; ``__cause__`` is the error of the first.
-
-    Attributes:
-        event_id: The event.
-        failures: Their outcomes.
-    """
-
-    def __init__(self, event_id: str, failures: list[SubscriberOutcome]) -> None:
-        super().__init__(event_id, failures)
-        self.event_id = event_id
-        self.failures = failures
-
-    def __str__(self) -> str:
-        lines = (
-            f"{each.subscriber.code}: {type(each.error).__name__}: {each.error}"
-            for each in self.failures
-        )
-        return f"event {self.event_id} failed at {'; '.join(lines)}"
-
-
-def is_final(error: BaseException) -> bool:
-    """Say whether trying again is useless: a message that cannot be read stays so."""
-    return isinstance(error, EventDeserializationError)
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -87,7 +67,10 @@ class EventConsumption:
     serializer: IEventSerializer
     metrics: IEventMetrics
     delay: Delay | None = None
-    _done: OrderedDict[str, set[str]] = attrs.field(factory=OrderedDict, init=False)
+    # By message and subscriber: what stands, so that the subscriber is not called again.
+    _done: OrderedDict[str, dict[str, SubscriberOutcome]] = attrs.field(
+        factory=OrderedDict, init=False
+    )
     _unwanted: set[str] = attrs.field(factory=set, init=False)
     _lock: threading.Lock = attrs.field(factory=threading.Lock, init=False, repr=False)
 
@@ -134,14 +117,27 @@ class EventConsumption:
         self._dispatch(received, event, key=key, final=final)
 
     def _note_unwanted(self, event_type: str, where: str) -> None:
-        """Say once for each kind of event that it is passed over."""
+        """Say once for each kind of event that it is passed over.
+
+        On a topic that is shared that is the normal case. But where not even the serializer knows
+        the name, the event may have been renamed, and this group would lose it in silence.
+        """
         with self._lock:
             if event_type in self._unwanted or len(self._unwanted) >= _MOST_UNWANTED_NAMES:
                 return
             self._unwanted.add(event_type)
-        if event_type:
+        if event_type and self._is_known(event_type):
             _logger.info(
                 "%s: group %s has no subscriber for %s: such events are passed over",
+                where,
+                self.group,
+                event_type,
+            )
+        elif event_type:
+            _logger.warning(
+                "%s: group %s has no subscriber for %s, nor is that name registered here: such "
+                "events are passed over, and lost to this group; is it a new name of one of its "
+                "events?",
                 where,
                 self.group,
                 event_type,
@@ -150,6 +146,12 @@ class EventConsumption:
             _logger.warning(
                 "%s: it is no event (no attribute type): such messages are passed over", where
             )
+
+    def _is_known(self, event_type: str) -> bool:
+        """Say whether the serializer knows a name; one that cannot tell is taken to."""
+        if isinstance(self.serializer, IEventTypeCatalogue):
+            return self.serializer.knows(event_type)
+        return True
 
     def _is_addressed(self, addressee: Addressee, name: str) -> bool:
         if addressee.consumer_group not in (None, self.group):
@@ -178,21 +180,33 @@ class EventConsumption:
                 if self._is_to_be_delayed(each, addressee):
                     self._delay(received, each, done)
                     continue  # not recorded: its successors wait until it comes back
-                outcome = SubscriberOutcome(each, Outcome.SUCCEEDED)
-                if each.code not in done:
-                    outcome = self.dispatcher.call(each, event, final=final)
-                if outcome.outcome is not Outcome.FAILED:
-                    done.add(each.code)
+                outcome = done.get(each.code) or self._called(each, event, final=final)
+                if outcome.outcome is not Outcome.FAILED or _is_hopeless(outcome, event):
+                    done[each.code] = outcome
                 course.record(outcome)
         if failures := course.failures():
-            raise SubscribersFailedError(event.event_id, failures) from failures[0].error
+            error = SubscribersFailedError(event.event_type, event.event_id, failures)
+            if final or is_final(error):
+                for failure in failures:  # if it is replayed it may have been mended
+                    done.pop(failure.subscriber.code, None)
+            raise error from failures[0].error
         with self._lock:
             self._done.pop(key, None)
 
-    def _done_with(self, key: str) -> set[str]:
-        """Return the codes of those that succeeded in an earlier try of this message."""
+    def _called(
+        self, subscriber: Subscriber, event: DomainEvent, *, final: bool
+    ) -> SubscriberOutcome:
+        return self.dispatcher.call(
+            subscriber,
+            event,
+            final=final,
+            is_useless=lambda error: is_unplaced(error, event.event_id),
+        )
+
+    def _done_with(self, key: str) -> dict[str, SubscriberOutcome]:
+        """Return the outcomes of those that need not be called again for this message."""
         with self._lock:
-            done = self._done.setdefault(key, set())
+            done = self._done.setdefault(key, {})
             while len(self._done) > _MOST_UNFINISHED:
                 self._done.popitem(last=False)
             return done
@@ -204,13 +218,22 @@ class EventConsumption:
             and addressee.subscriber != subscriber.code
         )
 
-    def _delay(self, received: ReceivedEvent, subscriber: Subscriber, done: set[str]) -> None:
+    def _delay(
+        self,
+        received: ReceivedEvent,
+        subscriber: Subscriber,
+        done: dict[str, SubscriberOutcome],
+    ) -> None:
         """Have the broker keep a copy back that is for this subscriber of this group alone."""
         if self.delay is None or subscriber.code in done:
             return
         addressee = Addressee(subscriber=subscriber.code, consumer_group=self.group)
         self.delay(attrs.evolve(received, addressee=addressee), subscriber)
-        done.add(subscriber.code)
+        done[subscriber.code] = SubscriberOutcome(subscriber, Outcome.SUCCEEDED)
+
+
+def _is_hopeless(outcome: SubscriberOutcome, event: DomainEvent) -> bool:
+    return is_unplaced(outcome.error, event.event_id)
 
 
 def _named(event: DomainEvent, event_id: str) -> DomainEvent:

@@ -87,11 +87,12 @@ def test_the_last_try_makes_it_a_dead_letter(caplog: pytest.LogCaptureFixture) -
 
     assert outcomes == [False, False, True]
     assert desk.buried == [(RECORD, 3)]
+    cause = "ValueError: never"
     levels = [(each.levelno, each.getMessage()) for each in caplog.records]
     assert levels == [
-        (logging.WARNING, "record events/0@4 failed, try 1 of 3; it will be tried again"),
-        (logging.WARNING, "record events/0@4 failed, try 2 of 3; it will be tried again"),
-        (logging.ERROR, "record events/0@4 is a dead letter after 3 tries"),
+        (logging.WARNING, f"record events/0@4 failed, try 1 of 3; it will be tried again: {cause}"),
+        (logging.WARNING, f"record events/0@4 failed, try 2 of 3; it will be tried again: {cause}"),
+        (logging.ERROR, f"record events/0@4 is a dead letter after 3 tries: {cause}"),
     ]
 
 

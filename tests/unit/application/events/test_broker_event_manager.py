@@ -60,6 +60,16 @@ class OrderPlaced(DomainEvent, name="shop.order.placed"):
     pass
 
 
+class Untold:
+    """A serializer that does not say beforehand what it can read."""
+
+    def serialize(self, event: DomainEvent) -> bytes:
+        raise NotImplementedError
+
+    def deserialize(self, payload: bytes, *, event_type: str, event_version: int) -> DomainEvent:
+        raise NotImplementedError
+
+
 @attrs.frozen(kw_only=True)
 class ListConfig:
     consumer_group: str | None = "shop"
@@ -130,12 +140,15 @@ class ListEventManager(BrokerEventManager):
 
 
 def a_manager(
-    settings: dict[str, str] | None = None, *, consumer_group: str | None = "shop"
+    settings: dict[str, str] | None = None,
+    *,
+    consumer_group: str | None = "shop",
+    serializer: IEventSerializer | None = None,
 ) -> ListEventManager:
     topics = settings or {"event.topic.default": "shop-events"}
     return ListEventManager(
         ListConfig(consumer_group=consumer_group),
-        OrjsonEventSerializer(EventTypeRegistry(OrderPaid, OrderPlaced)),
+        serializer or OrjsonEventSerializer(EventTypeRegistry(OrderPaid, OrderPlaced)),
         ConfigurableTopicResolver(MappingConfigurationSource(topics)),
         metrics=CountingMetrics(),
     )
@@ -395,6 +408,29 @@ def test_what_cannot_be_consumed_is_refused_at_the_start(
     with pytest.raises(ConfigurationError, match=reason):
         manager.start()
     assert manager.client is None
+
+
+def test_a_subscriber_of_what_cannot_be_read_is_refused_at_the_start() -> None:
+    registry = EventTypeRegistry(OrderPaid)
+    manager = a_manager(serializer=OrjsonEventSerializer(registry))
+    manager.register_subscriber("mail", OrderPaid, print)
+    manager.register_subscriber("stock", OrderPlaced, print)
+
+    with pytest.raises(SubscriptionError, match="subscriber 'stock' of shop.order.placed: "):
+        manager.start()
+
+    assert manager.client is None
+    registry.register(OrderPlaced)
+    with manager:
+        assert manager.client is not None
+
+
+def test_a_serializer_that_cannot_tell_what_it_reads_is_trusted() -> None:
+    manager = a_manager(serializer=Untold())
+    manager.register_subscriber("stock", OrderPlaced, print)
+
+    with manager:
+        assert manager.client is not None
 
 
 def test_subscribers_are_registered_before_the_start() -> None:

@@ -21,7 +21,12 @@ from pragmatic_ddd.application.events import (
 )
 from pragmatic_ddd.application.outbox import EventEncoding
 from pragmatic_ddd.domain import DomainEvent
-from pragmatic_ddd.errors import EventDeserializationError, UnknownEventTypeError
+from pragmatic_ddd.errors import (
+    EventDeserializationError,
+    PragmaticError,
+    UnknownEventTypeError,
+    UnplacedEventError,
+)
 from pragmatic_ddd.ports import Delivery, OutboxMessage, Subscriber
 from pragmatic_ddd_local import CountingMetrics
 from pragmatic_ddd_orjson import EventTypeRegistry, OrjsonEventSerializer
@@ -34,6 +39,20 @@ class OrderPaid(DomainEvent, name="shop.order.paid", aliases=("shop.order.settle
     total: int = 0
 
 
+class OrderSent(DomainEvent, name="shop.order.sent"):
+    """One that this process knows, and nobody here wants."""
+
+
+class Blank:
+    """A serializer that cannot tell which events it knows."""
+
+    def serialize(self, event: DomainEvent) -> bytes:
+        raise NotImplementedError
+
+    def deserialize(self, payload: bytes, *, event_type: str, event_version: int) -> DomainEvent:
+        raise NotImplementedError
+
+
 class Consumer:
     """A consumption whose subscribers note that they were called."""
 
@@ -42,7 +61,7 @@ class Consumer:
         self.fails: dict[str, Exception] = {}
         self.later: list[tuple[ReceivedEvent, str]] = []
         self.metrics = CountingMetrics()
-        self.serializer = OrjsonEventSerializer(EventTypeRegistry(OrderPaid))
+        self.serializer = OrjsonEventSerializer(EventTypeRegistry(OrderPaid, OrderSent))
         self.registry = SubscriberRegistry()
         self.consumption = EventConsumption(
             group=GROUP,
@@ -126,6 +145,9 @@ def test_what_has_succeeded_is_not_called_again_for_the_same_message(consumer: C
         consumer.handle()
     assert consumer.called == ["steady", "fails"]
     assert isinstance(caught.value.__cause__, ValueError)
+    assert isinstance(caught.value, PragmaticError)
+    assert caught.value.retryable
+    assert str(caught.value).startswith(f"event shop.order.paid {caught.value.event_id} failed at ")
     assert not is_final(caught.value)
 
     consumer.fails.clear()
@@ -191,6 +213,62 @@ def test_what_cannot_be_read_fails_for_every_subscriber_and_for_good(consumer: C
     assert consumer.called == []
 
 
+def test_an_event_that_no_inbox_can_place_is_not_tried_again(consumer: Consumer) -> None:
+    received = consumer.received()
+    consumer.add("counts")
+    consumer.fails["counts"] = UnplacedEventError("counts", received.message.message_id, "unsaid")
+
+    with pytest.raises(SubscribersFailedError) as caught:
+        consumer.handle(received)
+
+    assert is_final(caught.value)
+    assert consumer.metrics.count("consume_failed", subscriber="counts", final=True) == 1
+    consumer.fails.clear()
+    assert consumer.handle(received) == ["counts"]  # somebody has replayed it
+
+
+def test_an_event_that_one_inbox_cannot_place_is_tried_again_for_the_others(
+    consumer: Consumer,
+) -> None:
+    received = consumer.received()
+    consumer.add("counts")
+    consumer.add("fails")
+    consumer.fails["counts"] = UnplacedEventError("counts", received.message.message_id, "unsaid")
+    consumer.fails["fails"] = ValueError("not yet")
+
+    with pytest.raises(SubscribersFailedError) as caught:
+        consumer.handle(received)
+    assert not is_final(caught.value)
+    assert consumer.called == ["counts", "fails"]
+
+    del consumer.fails["fails"]
+    consumer.called.clear()
+    with pytest.raises(SubscribersFailedError, match="counts: UnplacedEventError") as caught:
+        consumer.handle(received)
+    assert is_final(caught.value)
+    assert consumer.called == ["fails"]
+    assert consumer.metrics.count("consume_failed", subscriber="counts", final=True) == 1
+    assert consumer.metrics.count("consume_failed", subscriber="counts", final=False) == 0
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        UnplacedEventError("counts", "one-that-was-fetched", "unsaid"),
+        EventDeserializationError("shop.order.paid", "", "one of another system"),
+    ],
+)
+def test_what_may_be_mended_elsewhere_is_tried_again(consumer: Consumer, error: Exception) -> None:
+    consumer.add("counts")
+    consumer.fails["counts"] = error
+
+    with pytest.raises(SubscribersFailedError) as caught:
+        consumer.handle()
+
+    assert not is_final(caught.value)
+    assert consumer.metrics.count("consume_failed", subscriber="counts", final=False) == 1
+
+
 def test_an_event_has_the_id_of_its_message_in_every_try(consumer: Consumer) -> None:
     """A body without one is read with a new one each time."""
     seen: list[OrderPaid] = []
@@ -241,19 +319,39 @@ def test_what_nobody_wants_is_not_read_and_said_once(
     unread = _raise(AssertionError("it was read"))
 
     with caplog.at_level(logging.INFO):
-        for name in ("shop.unknown", "shop.unknown", "", ""):
+        for name in ("shop.order.sent", "shop.order.sent", "shop.unknown", "shop.unknown", "", ""):
             consumer.consumption.handle(name, unread, key="7", final=False, where=WHERE)
 
+    nobody = f"{WHERE}: group shop has no subscriber for"
+    renamed = (
+        ", nor is that name registered here: such events are passed over, and lost to this "
+        "group; is it a new name of one of its events?"
+    )
     assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
         (
             "INFO",
-            f"{WHERE}: group shop has no subscriber for shop.unknown: such events are passed over",
+            f"{nobody} shop.order.sent: such events are passed over",
+        ),
+        (
+            "WARNING",
+            f"{nobody} shop.unknown{renamed}",
         ),
         (
             "WARNING",
             f"{WHERE}: it is no event (no attribute type): such messages are passed over",
         ),
     ]
+
+
+def test_where_the_serializer_cannot_tell_nobody_is_alarmed(
+    consumer: Consumer, caplog: pytest.LogCaptureFixture
+) -> None:
+    consumption = attrs.evolve(consumer.consumption, serializer=Blank())
+
+    with caplog.at_level(logging.INFO):
+        consumption.handle("shop.unknown", consumer.received, key="7", final=False, where=WHERE)
+
+    assert [record.levelname for record in caplog.records] == ["INFO"]
 
 
 def test_only_so_many_unwanted_names_are_told(
