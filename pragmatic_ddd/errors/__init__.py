@@ -39,6 +39,9 @@
         │   └── BroadcastSendError       retryable: not sent, or not confirmed
         └── MissingDependencyError       final: a library is not installed; says what to install
 
+Besides, ``pragmatic_ddd.application.events`` has a ``SubscribersFailedError``, and adapters have
+errors of their start.
+
 Adapters translate: no SQLAlchemy, RocketMQ or orjson exception crosses a port.
 ``retryable`` is a class attribute because the relay decides from it.
 """

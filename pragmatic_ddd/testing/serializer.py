@@ -21,7 +21,7 @@ from pragmatic_ddd.errors import (
     EventSerializationError,
     UnknownEventTypeError,
 )
-from pragmatic_ddd.ports import IEventSerializer
+from pragmatic_ddd.ports import IEventSerializer, IEventTypeCatalogue
 from pragmatic_ddd.testing.serializer_events import (
     CONTRACT_EVENTS,
     Card,
@@ -134,6 +134,14 @@ class EventSerializerContract:
         with pytest.raises(UnknownEventTypeError) as unknown:
             self._read(serializer, payload, "contract.never_registered")
         assert unknown.value.event_type == "contract.never_registered"
+
+    def test_it_knows_what_it_can_read_if_it_can_tell(self, serializer: IEventSerializer) -> None:
+        if not isinstance(serializer, IEventTypeCatalogue):
+            pytest.skip("it does not say beforehand what it can read")
+        for event_type in (ContractSigned, ValuesRecorded):
+            for name in (event_type.event_type, *event_type.event_aliases):
+                assert serializer.knows(name)
+        assert not serializer.knows(NeverRegistered.event_type)
 
     def test_a_newer_version_is_not_known_yet(self, serializer: IEventSerializer) -> None:
         payload = serializer.serialize(self._signed())

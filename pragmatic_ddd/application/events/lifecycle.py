@@ -10,9 +10,9 @@ from pragmatic_ddd.errors import InfrastructureError
 
 
 class _Stage(enum.Enum):
-    MADE = "it has not been started: call start()"
+    MADE = "has not been started: call start()"
     STARTED = "started"
-    SHUT_DOWN = "it has been shut down"
+    SHUT_DOWN = "has been shut down"
 
 
 @attrs.define
@@ -38,7 +38,7 @@ class Lifecycle:
         with self._lock:
             if self._stage is _Stage.SHUT_DOWN:
                 raise InfrastructureError(
-                    f"{self.owner} cannot start: {self._stage.value}; make a new one"
+                    f"{self.owner} cannot start: it {self._stage.value}; make a new one"
                 )
             if self._stage is _Stage.STARTED:
                 return False
@@ -56,9 +56,11 @@ class Lifecycle:
             return was_started
 
     def obstacle(self) -> str | None:
-        """Return why it does not work; ``None`` while it does."""
+        """Return why it does not work, by its name; ``None`` while it does."""
         if self._stage is not _Stage.STARTED:
-            return str(self._stage.value)
+            return f"{self.owner} {self._stage.value}"
         if self._process_id != os.getpid():
-            return "it was started before this process was forked: make and start one here"
+            return (
+                f"{self.owner} was started before this process was forked: make and start one here"
+            )
         return None

@@ -144,4 +144,4 @@ class BrokerHealth:
             self._ramp = None
             self.setbacks += 1  # last: who has seen it reads the rest as it is now
         if not is_away:
-            _logger.warning("the broker is away, messages wait in the outbox: %s", error)
+            _logger.warning("cannot send, messages wait in the outbox: %s", error)

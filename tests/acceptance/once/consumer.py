@@ -14,9 +14,10 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-from pragmatic_ddd.application.events import Dispatcher, SubscriberRegistry
-from pragmatic_ddd.application.events.event_consumption import (
+from pragmatic_ddd.application.events import (
+    Dispatcher,
     EventConsumption,
+    SubscriberRegistry,
     SubscribersFailedError,
 )
 from pragmatic_ddd.application.events.wire_attributes import TYPE

@@ -8,13 +8,13 @@ from pragmatic_ddd.errors import InfrastructureError
 
 def test_it_works_from_the_start_to_the_shutdown() -> None:
     lifecycle = Lifecycle("Manager")
-    assert lifecycle.obstacle() == "it has not been started: call start()"
+    assert lifecycle.obstacle() == "Manager has not been started: call start()"
 
     assert lifecycle.start()
     assert lifecycle.obstacle() is None
 
     assert lifecycle.shut_down()
-    assert lifecycle.obstacle() == "it has been shut down"
+    assert lifecycle.obstacle() == "Manager has been shut down"
 
 
 def test_a_second_call_does_nothing_more() -> None:
