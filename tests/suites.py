@@ -84,7 +84,12 @@ def run(*suites: Suite) -> int:
     # A terminal interrupts every one of them by itself; a second time would hurt their cleaning up.
     signal.signal(signal.SIGINT, lambda number, _: received.append(number))
     signal.signal(signal.SIGTERM, interrupt)
-    processes += [suite.start() for suite in suites]
+    try:
+        for suite in suites:
+            processes.append(suite.start())  # noqa: PERF401  # what has begun is to be known
+    except BaseException:
+        interrupt(signal.SIGINT, None)
+        raise
     if received:
         interrupt(received[0], None)
     statuses = [process.wait() for process in processes]

@@ -49,6 +49,7 @@ class SharedLink:
     _link: PublishingLink | None = attrs.field(default=None, init=False)
     _obstacle: str | None = attrs.field(default=_NEW, init=False)
     _connecting_thread: int | None = attrs.field(default=None, init=False)
+    _connecting_until: float = attrs.field(default=0.0, init=False)
     _failed_attempts: int = attrs.field(default=0, init=False)
     _last_failure: str = attrs.field(default="", init=False)
     _end: threading.Event = attrs.field(factory=threading.Event, init=False, repr=False)
@@ -87,12 +88,19 @@ class SharedLink:
                     return link
                 if self._failed_attempts != attempts:
                     raise NotConnectedError(self._last_failure)
-                if self._connecting_thread in (None, threading.get_ident()):
-                    # Its own number stays there where Ctrl-C comes before it connects.
+                now = time.monotonic()
+                # A thread's number stays there where Ctrl-C comes before it connects: it is worth
+                # nothing to that thread, nor to the others when it should have been done.
+                if (
+                    self._connecting_thread in (None, threading.get_ident())
+                    or now >= self._connecting_until
+                ):
                     self._connecting_thread = threading.get_ident()
+                    self._connecting_until = now + 2 * self.connect_timeout.total_seconds()
                     break
-                if not self.changed.wait(max(0.0, deadline - time.monotonic())):
+                if now >= deadline:
                     raise NotConnectedError("another thread is still connecting")
+                self.changed.wait(min(deadline, self._connecting_until) - now)
         return self._connected()
 
     def another(self, purpose: str, deadline: float) -> PublishingLink:
@@ -143,14 +151,19 @@ class SharedLink:
             raise NotConnectedError(failure) from error
         finally:
             with self.changed:
-                self._connecting_thread = None
+                if self._connecting_thread == threading.get_ident():
+                    self._connecting_thread = None
                 if made is None:
                     self._failed_attempts += 1
                     self._last_failure = failure
-                elif self._obstacle is None:
-                    self._link = made
-                else:
+                elif self._obstacle is not None:
                     made.link.fail(LinkLostError(self._obstacle))
+                elif self._link is not None and self._link.is_usable:
+                    # Made meanwhile, by a signal handler in this thread or by one that took over.
+                    made.link.fail(LinkLostError("there is another one"))
+                    made = self._link
+                else:
+                    self._link = made
                 self.changed.notify_all()
         _logger.info("%s is connected", made.link.name)
         self.check_open()

@@ -77,6 +77,7 @@ class Consumer:
     _upkeep: Upkeep = attrs.field(init=False, repr=False)
     _receiving: dict[str, TopicReceiving] = attrs.field(factory=dict, init=False, repr=False)
     _receivers: list[threading.Thread] = attrs.field(factory=list, init=False, repr=False)
+    _upkeep_thread: threading.Thread | None = attrs.field(default=None, init=False)
     _pid: int = attrs.field(factory=os.getpid, init=False)
     # Reentrant: a signal handler may close it while the main thread is just starting it.
     _lock: "threading.RLock" = attrs.field(factory=threading.RLock, init=False, repr=False)
@@ -109,7 +110,7 @@ class Consumer:
                 self._receivers.append(_started(receiving.run, topic))
             for number in range(self.threads):
                 _started(self._work, f"handler-{number}")
-            _started(self._upkeep.run, "upkeep")
+            self._upkeep_thread = _started(self._upkeep.run, "upkeep")
 
     def close(self, *, within: dt.timedelta) -> bool:
         """Take no more messages, wait for the handlers at work, give back the rest, and leave.
@@ -145,6 +146,8 @@ class Consumer:
         left += self._lanes.close()  # what came while they ended
         self._acknowledging.finish(within=SETTLING)
         self._upkeep.end()
+        if self._upkeep_thread is not None:  # else it might ask for what is just given back
+            self._upkeep_thread.join(2 * SETTLING.total_seconds())
         self._give_back(left)
         self.receiver.close()
         return is_idle

@@ -16,10 +16,13 @@ from sqlalchemy.orm import Session
 
 from pragmatic_ddd.errors import UnitOfWorkError
 
-# As SQLAlchemy compiles it, or as somebody has written it by hand.
+# As SQLAlchemy compiles it, or as somebody has written it by hand; also behind the comments of a
+# tracer. What is passed over is never tried in another way: many comments would take for ever.
 _WRITES = re.compile(
-    r"\s*(?:INSERT|UPDATE|DELETE|MERGE|REPLACE)\b"
-    r"|\s*WITH\b.*\b(?:INSERT\s+INTO|DELETE\s+FROM|MERGE\s+INTO|UPDATE\s.*\bSET)\b",
+    r"(?>\s|/\*.*?\*/|--[^\n]*\n)*+"
+    r"(?:(?:INSERT|UPDATE|DELETE|MERGE|REPLACE|TRUNCATE|CALL)\b"
+    r"|COPY\b[^()]*(?:\([^()]*\))?\s*FROM\b"
+    r"|WITH\b.*\b(?:INSERT\s+INTO|DELETE\s+FROM|MERGE\s+INTO|UPDATE\s.*\bSET)\b)",
     re.IGNORECASE | re.DOTALL,
 )
 

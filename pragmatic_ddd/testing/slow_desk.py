@@ -7,6 +7,8 @@ import attrs
 from pragmatic_ddd.testing.event_manager_binding import ParcelSent
 from pragmatic_ddd.testing.subscriber_calls import SubscriberCalls
 
+_LONGEST_SECONDS = 120.0  # by then a test has failed that did not let it go
+
 
 @attrs.define(eq=False)
 class SlowDesk:
@@ -25,5 +27,5 @@ class SlowDesk:
     def handle(self, event: ParcelSent) -> None:
         """Take an event in hand."""
         self.begun.add("slow", event)
-        self.go_on.wait()
+        self.go_on.wait(_LONGEST_SECONDS)
         self.done.add("slow", event)

@@ -268,6 +268,9 @@ def test_a_write_to_another_database_is_refused(
         "  insert INTO {} (effect) VALUES ('there')",
         "WITH one AS (SELECT 'there' AS effect) INSERT INTO {} (effect) SELECT effect FROM one",
         "WITH one AS (SELECT 1) UPDATE {} SET effect = 'there'",
+        "/* of a tracer */ -- and of a person\nINSERT INTO {} (effect) VALUES ('there')",
+        "TRUNCATE TABLE {}",
+        "COPY {} (effect) FROM STDIN",
     ],
 )
 def test_what_is_written_elsewhere_in_plain_sql_is_refused(
