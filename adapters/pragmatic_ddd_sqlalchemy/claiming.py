@@ -59,7 +59,7 @@ class Claiming:
             started = time.monotonic()
             parameters = {"limit": batch_size, "confirmed": confirmed}
             rows = _lock(connection, self.dialect.statements.lock_due, parameters)
-            locked = Locked.of(_of_one_kind(rows))
+            locked = Locked(_of_one_kind(rows))
             taken, buried = self._take(connection, locked, started, lease_seconds, confirmed)
             moved = buried
             if len(taken) < len(locked.rows):
@@ -79,7 +79,7 @@ class Claiming:
         def claim(connection: sa.Connection) -> list[ClaimedMessage]:
             started = time.monotonic()
             rows = _lock(connection, self.dialect.statements.lock_ids, {"batch": batch})
-            taken, _ = self._take(connection, Locked.of(rows), started, lease_seconds, NOBODY)
+            taken, _ = self._take(connection, Locked(rows), started, lease_seconds, NOBODY)
             return taken
 
         return self.transactions.write(claim) if ids else []
@@ -178,6 +178,8 @@ def _lock(
     connection: sa.Connection, statement: Sql, parameters: dict[str, object]
 ) -> list[LockedRow]:
     rows = statement.execute(connection, parameters).all()
+    if not rows or len(rows[0]) == len(LockedRow._fields) - 1:  # the marking statement returns them
+        return [LockedRow(*row) for row in rows]
     return [LockedRow._make((*row[:6], row[6:])) for row in rows]
 
 

@@ -56,14 +56,26 @@ def occurred_at_of(message: OutboxMessage) -> dt.datetime | None:
     if text is None:
         return None
     try:
-        occurred_at = dt.datetime.fromisoformat(text.upper())  # RFC 3339 has a small z, too
-        if occurred_at.utcoffset() is None:
-            raise ValueError("no offset")  # noqa: TRY301  # like the parser's own
+        return parsed_occurred_at(text)
     except ValueError as error:
-        reason = f"{text!r:.60}: a date and a time with its offset, as in RFC 3339"
         raise EventDeserializationError(
-            message.event_type, f"headers[{message_headers.OCCURRED_AT!r}]", reason
+            message.event_type, f"headers[{message_headers.OCCURRED_AT!r}]", str(error)
         ) from error
+
+
+def parsed_occurred_at(text: str) -> dt.datetime:
+    """Return the instant that an ``occurred-at`` header says.
+
+    Raises:
+        ValueError: It is not a date and a time with its offset.
+    """
+    rule = f"{text!r:.60}: a date and a time with its offset, as in RFC 3339"
+    try:
+        occurred_at = dt.datetime.fromisoformat(text.upper())  # RFC 3339 has a small z, too
+    except ValueError as error:
+        raise ValueError(rule) from error
+    if occurred_at.utcoffset() is None:
+        raise ValueError(rule)
     return occurred_at
 
 

@@ -1,7 +1,8 @@
 """Rows that a claim has locked, sorted by aggregate: what is verified before they are taken."""
 
+import functools
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import attrs
 
@@ -26,7 +27,7 @@ class LockedRow(NamedTuple):
     due_at: Any
     lapsed: bool
     tried: bool
-    claimed: Row
+    claimed: Row = ()
 
 
 class LockedAggregate(NamedTuple):
@@ -44,28 +45,35 @@ class LockedAggregate(NamedTuple):
     due_at: Any
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class Locked:
     """Rows that the open transaction has locked.
 
     Attributes:
         rows: The rows.
-        aggregates: Those that the rows belong to.
-        places: For each row, where its aggregate stands in ``aggregates``.
     """
 
     rows: Sequence[LockedRow]
-    aggregates: Sequence[LockedAggregate]
-    places: Sequence[int]
 
-    @classmethod
-    def of(cls, rows: Sequence[LockedRow]) -> Self:
-        """Sort rows by aggregate."""
+    # Nobody asks for these in PostgreSQL, where all can be taken, as nearly always.
+
+    @property
+    def aggregates(self) -> Sequence[LockedAggregate]:
+        """Those that the rows belong to."""
+        return self._by_aggregate[0]
+
+    @property
+    def places(self) -> Sequence[int]:
+        """For each row, where its aggregate stands in ``aggregates``."""
+        return self._by_aggregate[1]
+
+    @functools.cached_property
+    def _by_aggregate(self) -> tuple[Sequence[LockedAggregate], Sequence[int]]:
         place_of: dict[tuple[str, str], int] = {}
         tops: list[int] = []
         due: list[Any] = []
         places: list[int] = []
-        for row_id, kind, key, due_at, *_ in rows:
+        for row_id, kind, key, due_at, *_ in self.rows:
             place = place_of.setdefault((kind, key), len(tops))
             if place == len(tops):
                 tops.append(row_id)
@@ -78,7 +86,7 @@ class Locked:
             LockedAggregate(kind, key, top, due_at)
             for (kind, key), top, due_at in zip(place_of, tops, due, strict=True)
         ]
-        return cls(rows=rows, aggregates=aggregates, places=places)
+        return aggregates, places
 
 
 def aggregates_json(locked: Locked) -> str:

@@ -7,7 +7,7 @@
     ├── EagerWorker            sends a lane by LaneDelivery, hands over a FinishedLane
     └── Coordinator            writes the Settlement of finished lanes, claims for LaneClaims
     OutboxRelay                brings the rest; sleeps as RelayPace says
-    ├── RelayRounds            ClaimAhead claims, LaneDelivery or WaveDelivery sends, Settling
+    ├── RelayRounds            ClaimsAhead claims, LaneDelivery or WaveDelivery sends, Settling
     │                          writes; a RelayRound says what one of them did
     ├── OutboxMaintenance      tidies, purges, and measures the backlog
     └── RelayErrors            tells of rounds that failed

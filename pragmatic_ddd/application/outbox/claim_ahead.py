@@ -1,4 +1,4 @@
-"""The relay's next batch, claimed in a thread while the present one is being sent."""
+"""One batch of the relay's, claimed in a thread while another one is being sent."""
 
 import threading
 from collections.abc import Callable
@@ -8,7 +8,7 @@ import attrs
 from pragmatic_ddd.application.outbox.threads import StartThread, start_thread
 from pragmatic_ddd.ports.outbox_message import ClaimedMessage
 
-_Claim = Callable[[], list[ClaimedMessage]]
+Claim = Callable[[], list[ClaimedMessage]]
 
 
 @attrs.define(eq=False)
@@ -28,7 +28,7 @@ class ClaimAhead:
     _claimed: list[ClaimedMessage] = attrs.field(factory=list, init=False)
     _error: BaseException | None = attrs.field(default=None, init=False)
 
-    def begin(self, claim: _Claim) -> None:
+    def begin(self, claim: Claim) -> None:
         """Begin a claim, if there are threads to be had; the one before has been taken."""
         called_off = threading.Event()
         try:
@@ -57,7 +57,7 @@ class ClaimAhead:
             raise error
         return claimed
 
-    def _run(self, claim: _Claim, called_off: threading.Event) -> None:
+    def _run(self, claim: Claim, called_off: threading.Event) -> None:
         with self._lock:
             if called_off.is_set():
                 return

@@ -9,12 +9,12 @@ import attrs
 from attrs import validators
 
 from pragmatic_ddd.application.arguments import can_be_called, implements, of_type
-from pragmatic_ddd.application.event_origin import with_origin
+from pragmatic_ddd.application.event_origin import parsed_occurred_at, with_origin
 from pragmatic_ddd.domain.aggregate import AggregateRoot
 from pragmatic_ddd.domain.events import DomainEvent
 from pragmatic_ddd.domain.names import checked_name
 from pragmatic_ddd.errors import EventSerializationError
-from pragmatic_ddd.ports.message_headers import OPERATION_CODE
+from pragmatic_ddd.ports.message_headers import OCCURRED_AT, OPERATION_CODE
 from pragmatic_ddd.ports.outbox_message import OutboxMessage
 from pragmatic_ddd.ports.serialization import IEventSerializer
 
@@ -54,7 +54,8 @@ class EventEncoding:
 
         Raises:
             EventSerializationError: A value cannot be written, a header is not short plain
-                text, or the payload is too large; names event and field.
+                text, the one that says when the event occurred says no time, or the payload is
+                too large; names event and field.
         """
         payload = self.serializer.serialize(event)
         if len(payload) > self.largest_payload_bytes:
@@ -117,8 +118,19 @@ class EventEncoding:
                         f"headers[{name!r}]",
                         f"{text!r}: printable text of at most {LONGEST_HEADER} characters",
                     )
+        if OCCURRED_AT in headers:
+            _check_occurred_at(event, headers[OCCURRED_AT])
         return headers
 
 
 def _is_short_text(text: object) -> bool:
     return isinstance(text, str) and len(text) <= LONGEST_HEADER and text.isprintable()
+
+
+def _check_occurred_at(event: DomainEvent, text: str) -> None:
+    try:
+        parsed_occurred_at(text)
+    except ValueError as error:
+        raise EventSerializationError(
+            event.event_type, f"headers[{OCCURRED_AT!r}]", str(error)
+        ) from error

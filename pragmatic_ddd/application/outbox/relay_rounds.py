@@ -2,7 +2,7 @@
 
 once()    claim ── send ── settle
 next()    claim ── send ─┬─ settle          what the broker has confirmed is written beside the
-claim ──┴─ send ─┬─ …      next claim; the next claim may run beside a send
+claim ──┴─ send ─┬─ …      next claim; the next claims may run beside a send
 """
 
 import time
@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import attrs
 
-from pragmatic_ddd.application.outbox.claim_ahead import ClaimAhead
+from pragmatic_ddd.application.outbox.claims_ahead import ClaimsAhead
 from pragmatic_ddd.application.outbox.config import OutboxRelayConfig
 from pragmatic_ddd.application.outbox.delivery import LaneDelivery
 from pragmatic_ddd.application.outbox.health import BrokerHealth
@@ -46,7 +46,7 @@ class RelayRounds:
     config: OutboxRelayConfig
     is_stopping: Callable[[], bool]
     monotonic: Callable[[], float] = time.monotonic
-    _ahead: ClaimAhead = attrs.field(factory=ClaimAhead, init=False)
+    _ahead: ClaimsAhead = attrs.field(factory=ClaimsAhead, init=False)
     _last_batch_took: float = attrs.field(default=0.0, init=False)
 
     def once(self) -> RelayRound:
@@ -82,6 +82,7 @@ class RelayRounds:
         claimed, size = self._ahead.take(), self.config.batch_size
         if not claimed:
             claimed, size = self._claim()
+        self._learn_from(claimed, size)
         if not claimed:
             self.settling.finish()
             return RelayRound()
@@ -121,6 +122,10 @@ class RelayRounds:
         return self.store.claim_pending(
             batch_size=size, lease=self.config.lease, confirmed_token=confirmed_token
         )
+
+    def _learn_from(self, claimed: list[ClaimedMessage], size: int) -> None:
+        if not claimed or not (claimed[0].taken_over or self.health.is_away):  # they come apart
+            self._ahead.learn_from(len(claimed), size)
 
     def _make_ready_for(self, claimed: list[ClaimedMessage]) -> None:
         """Do what is to be done before these are sent; if that fails, they are to be given back."""
@@ -179,7 +184,7 @@ class RelayRounds:
 
     def _give_back_what_is_ahead(self) -> None:
         given_up = Settlement()
-        given_up.untried += self._ahead.take()
+        given_up.untried += self._ahead.take_all()
         if given_up:
             self.settling.write(given_up)
 

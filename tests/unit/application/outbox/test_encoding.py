@@ -91,6 +91,24 @@ def test_a_header_that_is_no_short_plain_text_is_refused(value: object) -> None:
         ).encode(OrderPaid(aggregate_id="o1"), aggregate_type="shop.order")
 
 
+@pytest.mark.parametrize("text", ["yesterday", "2026-11-30", "2026-11-30T12:00:00", ""])
+def test_an_occurrence_at_no_time_is_refused(text: str) -> None:
+    with pytest.raises(EventSerializationError, match=r"headers\['occurred-at'\].*RFC 3339"):
+        encoding(headers={"occurred-at": text}).encode(
+            OrderPaid(aggregate_id="o1"), aggregate_type="shop.order"
+        )
+
+
+def test_an_occurrence_that_says_when_is_kept() -> None:
+    headers = {"occurred-at": "2026-11-30t12:00:00z"}
+
+    message = encoding(headers=headers).encode(
+        OrderPaid(aggregate_id="o1"), aggregate_type="shop.order"
+    )
+
+    assert message.headers == headers
+
+
 def test_a_payload_that_no_broker_takes_is_refused_when_it_is_stored() -> None:
     encoding = EventEncoding(serializer=OneSerializer(b"12345"), largest_payload_bytes=4)
 
