@@ -1,7 +1,11 @@
 """The INSERT of the events and the COMMIT in one round trip, on PostgreSQL with psycopg."""
 
 import contextlib
-from collections.abc import Iterator
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator, Sequence
 
 import psycopg
 import pytest
@@ -10,6 +14,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.orm import Session
 
 from pragmatic_ddd.errors import OutboxStoreError
+from pragmatic_ddd_sqlalchemy.dialects.postgresql.prepared_commit import PreparedCommit
 from tests.adapters.sqlalchemy.models import Order, OrderPaid, order_table, outbox_message
 from tests.adapters.sqlalchemy.shop import Shop, shop_on
 from tests.adapters.sqlalchemy.statements import statements_of
@@ -17,9 +22,17 @@ from tests.adapters.sqlalchemy.statements import statements_of
 pytestmark = pytest.mark.service("postgresql")
 
 
-@pytest.fixture
-def shop() -> Iterator[Shop]:
+@pytest.fixture(params=[False, True], ids=["by cursors", "prepared"])
+def shop(request: pytest.FixtureRequest) -> Iterator[Shop]:
+    """A shop whose connection has, or has not, prepared the INSERT by now."""
     with shop_on("postgresql") as shop:
+        threshold = 0 if request.param else None
+
+        def prepare_at_once(connection: psycopg.Connection[object], _: object) -> None:
+            connection.prepare_threshold = threshold
+
+        sa.event.listen(shop.engine, "connect", prepare_at_once)
+        shop.engine.dispose()
         shop.place("o1")
         yield shop
 
@@ -30,6 +43,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     round_trips: list[str] = []
     pipelined: list[str] | None = None
     execute, commit = psycopg.Cursor.execute, psycopg.Connection.commit
+    execute_prepared = PreparedCommit.execute
     pipeline = psycopg.Connection.pipeline
 
     def noting_execute(
@@ -53,6 +67,16 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             round_trips.append("COMMIT")
         commit(connection)
 
+    def noting_prepared(
+        prepared: PreparedCommit,
+        connection: sa.Connection,
+        name: bytes,
+        values: Sequence[bytes | None],
+    ) -> object:
+        round_trips.append(" ".join([prepared.text.split(maxsplit=1)[0], "COMMIT"]))
+        return execute_prepared(prepared, connection, name, values)
+
+    monkeypatch.setattr(PreparedCommit, "execute", noting_prepared)
     monkeypatch.setattr(psycopg.Cursor, "execute", noting_execute)
     monkeypatch.setattr(psycopg.Connection, "pipeline", noting_pipeline)
     monkeypatch.setattr(psycopg.Connection, "commit", noting_commit)
@@ -203,4 +227,82 @@ def test_savepoints_are_released_before(shop: Shop, sent: list[str]) -> None:
         session.commit()
 
     assert sent[-2:] == ["RELEASE", "INSERT COMMIT"]
+    assert shop.rows() == ["order.placed", "order.paid"]
+
+
+def is_prepared(shop: Shop) -> bool:
+    with shop.engine.connect() as connection:
+        threshold: object = connection.connection.driver_connection.prepare_threshold  # type: ignore[union-attr]
+    return threshold == 0
+
+
+def test_what_is_prepared_goes_without_cursors(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[bytes] = []
+    execute = PreparedCommit.execute
+
+    def noting(
+        prepared: PreparedCommit,
+        connection: sa.Connection,
+        name: bytes,
+        values: Sequence[bytes | None],
+    ) -> object:
+        calls.append(name)
+        return execute(prepared, connection, name, values)
+
+    monkeypatch.setattr(PreparedCommit, "execute", noting)
+    with shop.sessions.begin() as session:
+        session.get_one(Order, "o1").pay()
+
+    assert bool(calls) is is_prepared(shop)
+    assert shop.rows() == ["order.placed", "order.paid"]
+
+
+def test_statements_that_the_server_has_dropped_are_not_used(shop: Shop) -> None:
+    with shop.engine.connect() as connection:
+        connection.execution_options(isolation_level="AUTOCOMMIT")
+        connection.execute(sa.text("DISCARD ALL"))
+
+    with shop.sessions.begin() as session:
+        session.get_one(Order, "o1").pay()
+
+    assert shop.rows() == ["order.placed", "order.paid"]
+
+
+@pytest.mark.parametrize("value", ["a\0b", "\ud800"])
+def test_values_that_no_column_takes_go_by_a_cursor(value: str) -> None:
+    prepared = PreparedCommit.of("SELECT %(one)s, %(two)s, %(one)s LIKE 'read %%'")
+
+    assert prepared.query == b"SELECT $1, $2, $1 LIKE 'read %'"
+    assert prepared.values_of({"two": None, "one": 1.5}) == [b"1.5", None]
+    assert prepared.values_of({"two": value, "one": 1}) is None
+
+
+def test_ctrl_c_while_the_server_works_leaves_a_connection_that_goes_on_or_is_closed(
+    shop: Shop,
+) -> None:
+    with shop.engine.connect() as holder, shop.sessions() as session:
+        holder.execute(sa.text(f"LOCK TABLE {outbox_message} IN ACCESS EXCLUSIVE MODE"))
+        session.get_one(Order, "o1").pay()
+        waits = sa.text(
+            "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = "
+            f"'{outbox_message}'::regclass"
+        )
+
+        def interrupt() -> None:
+            with shop.engine.connect() as watcher:
+                deadline = time.monotonic() + 20
+                while not watcher.scalar(waits) and time.monotonic() < deadline:
+                    watcher.rollback()
+            os.kill(os.getpid(), signal.SIGINT)
+
+        thread = threading.Thread(target=interrupt)
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            session.commit()
+        thread.join()
+        holder.rollback()
+
+    assert shop.rows() == ["order.placed"]
+    with shop.sessions.begin() as session:
+        session.get_one(Order, "o1").pay()
     assert shop.rows() == ["order.placed", "order.paid"]

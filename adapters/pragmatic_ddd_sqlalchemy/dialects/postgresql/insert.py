@@ -16,6 +16,7 @@ from pragmatic_ddd_sqlalchemy.dialects.postgresql.pipelined_commit import (
     execute_and_commit,
     has_pipeline,
 )
+from pragmatic_ddd_sqlalchemy.dialects.postgresql.prepared_commit import prepared_commit
 from pragmatic_ddd_sqlalchemy.dialects.sql import Sql
 from pragmatic_ddd_sqlalchemy.dialects.statements import named, names_of
 
@@ -115,7 +116,12 @@ class PostgreSqlInsert:
         """Do what ``insert`` does, and commit; see ``execute_and_commit``."""
         sql, parameters = self._statement(rows, reservation)
         text = sql.text_for(connection.dialect)
-        return _inserted(execute_and_commit(connection, text, parameters))
+        prepared = prepared_commit(text)
+        name = prepared.name_on(connection)
+        values = None if name is None else prepared.values_of(parameters)
+        if name is None or values is None:
+            return _inserted(execute_and_commit(connection, text, parameters))
+        return _inserted(prepared.execute(connection, name, values))
 
     def _statement(
         self, rows: Sequence[dict[str, Any]], reservation: Reservation | None

@@ -1,5 +1,7 @@
 """An INSERT and the COMMIT after it in one round trip, where the driver has a pipeline: psycopg.
 
+What has not been prepared yet goes this way, and is prepared by it; then see ``PreparedCommit``.
+
     INSERT, COMMIT ──▶ the server works them off in order ──▶ both answers
 
 When the INSERT fails, the server passes over the COMMIT and the transaction is left failed, as if
