@@ -23,6 +23,7 @@ from pragmatic_ddd.ports.outbox_message import ClaimedMessage
 
 # A batch that took longer has none claimed beside it.
 _SHARE_OF_LEASE = 0.1
+_CLAIMS_PER_BATCH = 4
 
 
 @attrs.define(kw_only=True, eq=False)
@@ -48,6 +49,7 @@ class RelayRounds:
     monotonic: Callable[[], float] = time.monotonic
     _ahead: ClaimsAhead = attrs.field(factory=ClaimsAhead, init=False)
     _last_batch_took: float = attrs.field(default=0.0, init=False)
+    _last_claim_took: float = attrs.field(default=0.0, init=False)
 
     def once(self) -> RelayRound:
         """Do a round of which nothing is left to be done.
@@ -119,9 +121,12 @@ class RelayRounds:
         return claimed, size
 
     def _claim_pending(self, size: int, confirmed_token: str | None) -> list[ClaimedMessage]:
-        return self.store.claim_pending(
+        begun = self.monotonic()
+        claimed = self.store.claim_pending(
             batch_size=size, lease=self.config.lease, confirmed_token=confirmed_token
         )
+        self._last_claim_took = self.monotonic() - begun
+        return claimed
 
     def _learn_from(self, claimed: list[ClaimedMessage], size: int) -> None:
         if not claimed or not (claimed[0].taken_over or self.health.is_away):  # they come apart
@@ -143,7 +148,8 @@ class RelayRounds:
         """Say whether the next batch should be claimed while this one is sent.
 
         Not where this one holds many messages of each aggregate: there would be none of others.
-        Nor where sending takes long, because leases run while they wait.
+        Nor where sending takes long: leases run while they wait, little is saved, and where it is
+        this process that takes so long, a claim beside it takes more than it saves.
         """
         size = self.config.batch_size
         if len(claimed) < size or not self.store.settles_beside_claims:
@@ -151,6 +157,8 @@ class RelayRounds:
         if self.health.is_away or self.is_stopping():
             return False
         if self._last_batch_took > self.config.lease.total_seconds() * _SHARE_OF_LEASE:
+            return False
+        if self._last_batch_took > self._last_claim_took * _CLAIMS_PER_BATCH:
             return False
         return 2 * len({one.message.aggregate for one in claimed}) > size
 

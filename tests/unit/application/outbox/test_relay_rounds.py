@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
+import attrs
 import pytest
 
 from pragmatic_ddd.application.outbox import BrokerHealth, OutboxRelay, OutboxRelayConfig
@@ -216,6 +217,43 @@ def test_where_sending_takes_long_nothing_is_claimed_ahead() -> None:
 
     assert held.has_begun.wait(DEADLINE.total_seconds())
     assert claims_of(store) == 4, "one for each batch, and two of them ahead of the first"
+    held.may_end.set()
+    assert relay.shutdown()
+
+
+@pytest.mark.parametrize(("send_takes", "claims"), [(1.0, 5), (3.0, 3)])
+def test_beside_batches_that_take_much_longer_than_a_claim_nothing_is_claimed(
+    send_takes: float, claims: int
+) -> None:
+    now = 0.0
+
+    def monotonic() -> float:
+        return now
+
+    def pass_time(name: str) -> None:
+        nonlocal now
+        now += float(name == "claim_pending")
+
+    def sends(_: OutboxMessage, confirm: Callable[[], Receipt]) -> Receipt:
+        nonlocal now
+        now += send_takes
+        return confirm()
+
+    store = SettlingStore(SettableClock(), monotonic=monotonic)
+    store.store([a_message(str(number), of=str(number)) for number in range(12)])
+    store.before = pass_time
+    publisher = ScriptedPublisher(longest_call=seconds(1))
+    for number in range(4):
+        publisher.on(str(number), sends)
+    held = Held()
+    publisher.on("4", held)
+    config = attrs.evolve(_CONFIG, lease=dt.timedelta(minutes=5))
+    relay = OutboxRelay(store=store, publisher=publisher, config=config, monotonic=monotonic)
+
+    relay.start()
+
+    assert held.has_begun.wait(DEADLINE.total_seconds())
+    eventually(lambda: claims_of(store) == claims)
     held.may_end.set()
     assert relay.shutdown()
 
