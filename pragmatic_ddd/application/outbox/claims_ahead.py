@@ -42,9 +42,10 @@ class ClaimsAhead:
         """Whether there may be a batch to take."""
         return bool(self._claims)
 
-    def begin(self, claim: Claim) -> None:
+    def begin(self, claim: Claim, *, one_only: bool = False) -> None:
         """Begin as many claims as are worth it; those that are under way count."""
-        while len(self._claims) < self._most:
+        most = min(1, self._most) if one_only else self._most
+        while len(self._claims) < most:
             one = ClaimAhead(self.start)
             self._claims.append(one)  # first: what begins is taken, even after Ctrl-C
             one.begin(claim)

@@ -139,7 +139,10 @@ class RelayRounds:
                 self.settling.finish()  # what may kill the process would take that along
             elif self._gains_from_claiming_ahead(claimed):
                 token = self.settling.confirmed_token
-                self._ahead.begin(lambda: self._claim_pending(self.config.batch_size, token))
+                self._ahead.begin(
+                    lambda: self._claim_pending(self.config.batch_size, token),
+                    one_only=self._sends_for_long(),
+                )
         except BaseException:
             self.settling.left.untried += claimed
             raise
@@ -148,8 +151,7 @@ class RelayRounds:
         """Say whether the next batch should be claimed while this one is sent.
 
         Not where this one holds many messages of each aggregate: there would be none of others.
-        Nor where sending takes long: leases run while they wait, little is saved, and where it is
-        this process that takes so long, a claim beside it takes more than it saves.
+        Nor where sending takes long, because leases run while they wait.
         """
         size = self.config.batch_size
         if len(claimed) < size or not self.store.settles_beside_claims:
@@ -158,9 +160,11 @@ class RelayRounds:
             return False
         if self._last_batch_took > self.config.lease.total_seconds() * _SHARE_OF_LEASE:
             return False
-        if self._last_batch_took > self._last_claim_took * _CLAIMS_PER_BATCH:
-            return False
         return 2 * len({one.message.aggregate for one in claimed}) > size
+
+    def _sends_for_long(self) -> bool:
+        """Say whether the next batch will be there in time, and one more only in the way."""
+        return self._last_batch_took > self._last_claim_took * _CLAIMS_PER_BATCH
 
     def _send(self, claimed: list[ClaimedMessage], setbacks: int) -> Settlement:
         """Send, unless the broker has gone away since ``setbacks`` was read, before the claim."""
