@@ -103,7 +103,10 @@ def _results_of(
     name: bytes,
     values: Sequence[bytes | None],
 ) -> list[Any]:
-    """Return the results of the statement, of the COMMIT and of the sync; the first one at least.
+    """Return the results of the statement, of the COMMIT and of the sync.
+
+    Returns:
+        All of them; the first one at least, where that is an error.
 
     Raises:
         psycopg.Error: The connection is lost.
@@ -112,10 +115,13 @@ def _results_of(
 
     def answers() -> Generator[Any, Any, list[Any]]:
         yield from driver.generators.send(libpq)
-        results = yield from fetch(libpq)
+        results: list[Any] = []
         while len(results) < _ANSWERS and libpq.status == driver.pq.ConnStatus.OK:
-            results += yield from fetch(libpq)
-        return list(results)
+            some = yield from fetch(libpq)
+            if not some:
+                break
+            results += some
+        return results
 
     with driver_connection.lock:
         libpq.enter_pipeline_mode()
@@ -126,8 +132,10 @@ def _results_of(
             results: list[Any] = driver_connection.wait(answers())
         finally:
             _leave(driver, driver_connection)
-    if len(results) < _ANSWERS and not driver_connection.closed:
+    if len(results) < _ANSWERS:
         driver_connection.close()
+    if not results or (len(results) == 1 and results[0].status == driver.pq.ExecStatus.TUPLES_OK):
+        raise driver.OperationalError("the connection is lost: nobody knows whether it committed")
     return results
 
 

@@ -66,6 +66,15 @@ class Held:
         return confirm()
 
 
+class ClockOfEachThread(threading.local):
+    """What one thread does takes no other one any time."""
+
+    now = 0.0
+
+    def read(self) -> float:
+        return self.now
+
+
 def store_unique(store: SettlingStore) -> None:
     store.store([a_message(name, of=name) for name in _NAMES])
 
@@ -225,30 +234,25 @@ def test_where_sending_takes_long_nothing_is_claimed_ahead() -> None:
 def test_beside_batches_that_take_much_longer_than_a_claim_only_one_is_claimed(
     send_takes: float, claims: int
 ) -> None:
-    now = 0.0
+    clock = ClockOfEachThread()
 
-    def monotonic() -> float:
-        return now
-
-    def pass_time(name: str) -> None:
-        nonlocal now
-        now += float(name == "claim_pending")
+    def claims_for_a_second(name: str) -> None:
+        clock.now += float(name == "claim_pending")
 
     def sends(_: OutboxMessage, confirm: Callable[[], Receipt]) -> Receipt:
-        nonlocal now
-        now += send_takes
+        clock.now += send_takes
         return confirm()
 
-    store = SettlingStore(SettableClock(), monotonic=monotonic)
+    store = SettlingStore(SettableClock(), monotonic=clock.read)
     store.store([a_message(str(number), of=str(number)) for number in range(12)])
-    store.before = pass_time
+    store.before = claims_for_a_second
     publisher = ScriptedPublisher(longest_call=seconds(1))
     for number in range(4):
         publisher.on(str(number), sends)
     held = Held()
     publisher.on("4", held)
     config = attrs.evolve(_CONFIG, lease=dt.timedelta(minutes=5))
-    relay = OutboxRelay(store=store, publisher=publisher, config=config, monotonic=monotonic)
+    relay = OutboxRelay(store=store, publisher=publisher, config=config, monotonic=clock.read)
 
     relay.start()
 
