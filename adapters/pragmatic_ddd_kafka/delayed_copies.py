@@ -15,7 +15,7 @@ import attrs
 
 from pragmatic_ddd.application.events import ReceivedEvent
 from pragmatic_ddd.application.events.wire_attributes import DEFAULT_SOURCE
-from pragmatic_ddd.ports.events import Subscriber
+from pragmatic_ddd.ports.subscribers import Subscriber
 from pragmatic_ddd_kafka.event_record import outgoing
 from pragmatic_ddd_kafka.group_topics import delay_topic
 from pragmatic_ddd_kafka.kafka_producer import KafkaProducer

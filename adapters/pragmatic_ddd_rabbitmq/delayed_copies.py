@@ -11,7 +11,7 @@ from collections.abc import Callable
 import attrs
 
 from pragmatic_ddd.application.events import ReceivedEvent
-from pragmatic_ddd.ports.events import Subscriber
+from pragmatic_ddd.ports.subscribers import Subscriber
 from pragmatic_ddd_rabbitmq.event_message import outgoing
 from pragmatic_ddd_rabbitmq.outgoing_message import OutgoingMessage
 

@@ -11,7 +11,7 @@ import datetime as dt
 import attrs
 
 from pragmatic_ddd.application.events import ReceivedEvent
-from pragmatic_ddd.ports.events import Subscriber
+from pragmatic_ddd.ports.subscribers import Subscriber
 from pragmatic_ddd_redis.connections import Command, RedisConnections, checked
 from pragmatic_ddd_redis.durability import Confirmation
 from pragmatic_ddd_redis.errors import NoAnswerError

@@ -16,9 +16,10 @@ from pragmatic_ddd.application.events import (
     is_final,
 )
 from pragmatic_ddd.ports.durability import Durability
-from pragmatic_ddd.ports.events import Receipt, Subscriber
+from pragmatic_ddd.ports.events import Receipt
 from pragmatic_ddd.ports.outbox_message import OutboxMessage
 from pragmatic_ddd.ports.serialization import IEventSerializer
+from pragmatic_ddd.ports.subscribers import Subscriber
 from pragmatic_ddd.ports.topics import ITopicResolver
 from pragmatic_ddd_rocketmq.config import RocketMqConfig
 from pragmatic_ddd_rocketmq.dead_letters import DeadLetters

@@ -18,9 +18,10 @@ from pragmatic_ddd.application.events import (
 )
 from pragmatic_ddd.errors import ConfigurationError, EventPublishError
 from pragmatic_ddd.ports.durability import Durability
-from pragmatic_ddd.ports.events import Delivery, Receipt, Subscriber
+from pragmatic_ddd.ports.events import Receipt
 from pragmatic_ddd.ports.outbox_message import OutboxMessage
 from pragmatic_ddd.ports.serialization import IEventSerializer
+from pragmatic_ddd.ports.subscribers import Delivery, Subscriber
 from pragmatic_ddd.ports.topics import ITopicResolver
 from pragmatic_ddd_rocketmq_grpc.client_library import load_client_library
 from pragmatic_ddd_rocketmq_grpc.config import RocketMqGrpcConfig

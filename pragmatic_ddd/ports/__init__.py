@@ -13,16 +13,13 @@ from pragmatic_ddd.ports.dry_run import DryRunResult
 from pragmatic_ddd.ports.durability import Durability
 from pragmatic_ddd.ports.event_place import EventPlace
 from pragmatic_ddd.ports.events import (
-    Delivery,
     IEventManager,
     IEventPublisher,
     ILifecycle,
     IPipelinedEventPublisher,
     IStoredEventPublisher,
-    ISubscriberRegistry,
     ITopicPublisher,
     Receipt,
-    Subscriber,
 )
 from pragmatic_ddd.ports.feature_toggle import IFeatureToggle, ToggleState
 from pragmatic_ddd.ports.identifiers import IdSegment, IIdGenerator, IIdSegmentAllocator
@@ -68,6 +65,7 @@ from pragmatic_ddd.ports.reconciliation import (
 from pragmatic_ddd.ports.repositories import IRepository
 from pragmatic_ddd.ports.scrolling import ScrollPosition, ScrollResult, ScrollValue
 from pragmatic_ddd.ports.serialization import IEventSerializer, IEventTypeCatalogue
+from pragmatic_ddd.ports.subscribers import Delivery, ISubscriberRegistry, Subscriber
 from pragmatic_ddd.ports.topics import ITopicResolver
 from pragmatic_ddd.ports.transactions import ITransactionOperations
 from pragmatic_ddd.ports.unit_of_work import IUnitOfWork

@@ -30,9 +30,9 @@ from pragmatic_ddd.errors import (
     InfrastructureError,
     SubscriptionError,
 )
-from pragmatic_ddd.ports.events import Delivery, Subscriber
 from pragmatic_ddd.ports.outbox_message import OutboxMessage
 from pragmatic_ddd.ports.serialization import IEventTypeCatalogue
+from pragmatic_ddd.ports.subscribers import Delivery, Subscriber
 
 EventT = TypeVar("EventT", bound=DomainEvent)
 

@@ -20,8 +20,8 @@ from pragmatic_ddd.application.arguments import implements, of_type
 from pragmatic_ddd.application.events.subscribers import SubscriberRegistry
 from pragmatic_ddd.application.metrics import NoMetrics
 from pragmatic_ddd.domain.events import DomainEvent
-from pragmatic_ddd.ports.events import Subscriber
 from pragmatic_ddd.ports.metrics import IEventMetrics
+from pragmatic_ddd.ports.subscribers import Subscriber
 
 
 class Outcome(enum.Enum):

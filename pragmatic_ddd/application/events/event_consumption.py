@@ -31,9 +31,9 @@ from pragmatic_ddd.application.events.received_event import ReceivedEvent
 from pragmatic_ddd.application.events.subscribers import SubscriberRegistry
 from pragmatic_ddd.domain.events import DomainEvent
 from pragmatic_ddd.errors import EventDeserializationError
-from pragmatic_ddd.ports.events import Delivery, Subscriber
 from pragmatic_ddd.ports.metrics import IEventMetrics
 from pragmatic_ddd.ports.serialization import IEventSerializer, IEventTypeCatalogue
+from pragmatic_ddd.ports.subscribers import Delivery, Subscriber
 
 Delay: TypeAlias = Callable[[ReceivedEvent, Subscriber], None]
 

@@ -9,7 +9,7 @@ import attrs
 from pragmatic_ddd.application.events.ordering import SubscriberOrderManager
 from pragmatic_ddd.domain.events import DomainEvent
 from pragmatic_ddd.errors import SubscriptionError
-from pragmatic_ddd.ports.events import Delivery, Subscriber
+from pragmatic_ddd.ports.subscribers import Delivery, Subscriber
 
 EventT = TypeVar("EventT", bound=DomainEvent)
 

@@ -2,8 +2,9 @@
 
     OutboxUnitOfWork, OutboxRecorder   store what EventEncoding makes of events
     EagerOutboxPublisher       sends it after the commit; its threads share a LaneBoard
-    ├── LaneBoard              a Lane for each aggregate, and how much Room is left; LaneClaims are
-    │                          the lanes whose next message has no owner
+    ├── LaneBoard              hands over between threads, under a lock: Lanes knows where the Lane
+    │                          of each aggregate stands, Room how much is left; LaneClaims are the
+    │                          lanes whose next message has no owner
     ├── EagerWorker            sends a lane by LaneDelivery, hands over a FinishedLane
     └── Coordinator            writes the Settlement of finished lanes, claims for LaneClaims
     OutboxRelay                brings the rest; sleeps as RelayPace says

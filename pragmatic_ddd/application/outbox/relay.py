@@ -69,7 +69,6 @@ class OutboxRelay:
     health: BrokerHealth = attrs.field(factory=BrokerHealth, validator=of_type(BrokerHealth))
     metrics: IEventMetrics = attrs.field(factory=NoMetrics, validator=implements(IEventMetrics))
     monotonic: Callable[[], float] = time.monotonic
-    _delivery: LaneDelivery | WaveDelivery = attrs.field(init=False)
     _maintenance: OutboxMaintenance = attrs.field(init=False)
     _pace: RelayPace = attrs.field(init=False)
     _calls: WakeUp = attrs.field(init=False)
@@ -82,7 +81,6 @@ class OutboxRelay:
 
     def __attrs_post_init__(self) -> None:
         self.config.check_against(self.publisher.longest_call)
-        self._delivery = self._new_delivery()
         self._maintenance = OutboxMaintenance(
             store=self.store,
             metrics=self.metrics,
@@ -105,7 +103,7 @@ class OutboxRelay:
         self._thread = None
         self._rounds = RelayRounds(
             store=self.store,
-            delivery=self._delivery,
+            delivery=self._new_delivery(),
             settling=Settling(self.store, self.metrics, PublishPath.RELAY),
             health=self.health,
             config=self.config,
@@ -218,11 +216,8 @@ class OutboxRelay:
         self.shutdown()
 
     def _run(self) -> None:
-        _logger.info(
-            "outbox relay runs: batch %d, poll interval %s",
-            self.config.batch_size,
-            self.config.poll_interval,
-        )
+        size, interval = self.config.batch_size, self.config.poll_interval
+        _logger.info("outbox relay runs: batch %d, poll interval %s", size, interval)
         try:
             self._run_rounds()
         finally:  # after Ctrl-C, too

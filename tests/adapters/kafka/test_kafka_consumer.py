@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from pragmatic_ddd.errors import ConfigurationError
-from pragmatic_ddd.ports.events import Delivery
+from pragmatic_ddd.ports.subscribers import Delivery
 from pragmatic_ddd_kafka import KafkaEventManager
 from tests.adapters.kafka.shop import (
     OrderPaid,

@@ -25,7 +25,7 @@ def a_consumer(topic: str, wiring: str, *, group: str | None = None, settings: s
 import logging
 logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(levelname)s %(message)s")
 from pragmatic_ddd_rocketmq import leave_process
-from pragmatic_ddd.ports.events import Delivery
+from pragmatic_ddd.ports.subscribers import (Delivery)
 lock = threading.Lock()
 def say(*words):
     with lock:

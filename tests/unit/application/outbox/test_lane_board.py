@@ -73,7 +73,11 @@ def held(board: LaneBoard) -> int:
 
 def is_empty(board: LaneBoard) -> bool:
     return not (
-        board._room.held or board._lanes or board._ready or board._finished or board._sending
+        board._room.held
+        or board._lanes.by_aggregate
+        or board._lanes.ready
+        or board._finished
+        or board._sending
     )
 
 
@@ -100,10 +104,10 @@ def test_what_is_stored_while_its_lane_is_sending_waits_for_it(board: LaneBoard)
     lane, claims = run(board)
 
     put(board, owned(2))
-    assert not board._ready, "no second thread sends for the same aggregate"
+    assert not board._lanes.ready, "no second thread sends for the same aggregate"
 
     board.finish(lane, all_sent(claims))
-    assert not board._ready, "not before its predecessor is settled"
+    assert not board._lanes.ready, "not before its predecessor is settled"
     settle(board)
     assert ids(run(board)[1]) == [2]
 
@@ -223,7 +227,7 @@ def test_a_lane_that_is_being_claimed_is_nowhere_else(board: LaneBoard) -> None:
 
     put(board, owned(2))  # 1 was sent by somebody else meanwhile
 
-    assert not board._ready
+    assert not board._lanes.ready
     assert board.due_claims(100) == []
     board.claimed(due.lane, [])
     assert ids(run(board)[1]) == [2]

@@ -153,7 +153,12 @@ def test_after_any_faults_everything_is_sent_in_order_and_nothing_is_held(seed: 
     for relay in relays:
         assert relay.shutdown()
     board = eager._board
-    assert (board._room.held, board._sending, board._lanes, list(board._ready)) == (0, 0, {}, [])
+    assert (
+        board._room.held,
+        board._sending,
+        board._lanes.by_aggregate,
+        list(board._lanes.ready),
+    ) == (0, 0, {}, [])
     assert board._room._reserved_count == 0
     assert len(everything) > 200, "a story with enough events to tell"
     assert all(_status(store, one) is OutboxStatus.SENT for one in everything)
