@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from pragmatic_ddd.application.outbox import BrokerHealth, OutboxRelay
+from pragmatic_ddd.application.outbox import task as outbox_task
 from pragmatic_ddd.errors import OutboxStoreError
 from pragmatic_ddd.ports import IStoredEventPublisher, OutboxMessage, Receipt, StoredMessage
 from tests.model.broker import Fate, error_of
@@ -38,6 +39,19 @@ class WatchedPublisher(IStoredEventPublisher):
 
     def publish_stored(self, message: OutboxMessage) -> Receipt:
         return self.process.publish(message, self.holdings)
+
+
+@attrs.frozen
+class End:
+    """The end of a task, as the event that it is elsewhere."""
+
+    task: Task
+
+    def is_set(self) -> bool:
+        return self.task.is_over
+
+    def wait(self) -> None:
+        self.task.join()
 
 
 @attrs.define(eq=False)
@@ -135,10 +149,14 @@ class Process:
         """Begin a round of the relay, unless one is under way; return it, and what runs beside."""
         if self.round is None or self.round.is_over:
             self.relay_tasks[:] = [task for task in self.relay_tasks if not task.is_over]
-            self.round = self._spawn_beside("relay", self._round)
+            self.round = self._spawn_for_relay("relay", self._round)
         return self.relay_tasks
 
-    def _spawn_beside(self, name: str, work: Callable[[], object]) -> Task:
+    def _spawn_beside(self, task: outbox_task.Task) -> None:
+        spawned = self._spawn_for_relay(task.name, task.work)
+        task._is_over = End(spawned)  # type: ignore[assignment]
+
+    def _spawn_for_relay(self, name: str, work: Callable[[], object]) -> Task:
         task = self.spawn(name, work)
         self.relay_tasks.append(task)
         return task
@@ -191,7 +209,7 @@ class Process:
         """Return what it still holds although it has nothing more to do."""
         left: list[str] = []
         rounds = self.relay._rounds
-        is_busy = rounds.settling.left or rounds.settling._thread or rounds._ahead.is_any
+        is_busy = rounds.settling.left or rounds.settling._task or rounds._ahead.is_any
         if not is_busy and (self.round is None or self.round.is_over):
             left += self.relay_holdings.names()
         if self._rests() and self.eager.is_idle and not self._may_forget:

@@ -15,7 +15,7 @@ from collections import deque
 import attrs
 
 from pragmatic_ddd.application.outbox.claim_ahead import Claim, ClaimAhead
-from pragmatic_ddd.application.outbox.threads import StartThread, start_thread
+from pragmatic_ddd.application.outbox.task import StartTask, start_task
 from pragmatic_ddd.ports.outbox_message import ClaimedMessage
 
 _logger = logging.getLogger(__name__)
@@ -29,10 +29,10 @@ class ClaimsAhead:
     """Claims batches, and hands them out one after the other. For one thread.
 
     Attributes:
-        start: Starts its threads.
+        start: Has them done in other threads.
     """
 
-    start: StartThread = attrs.field(default=start_thread)
+    start: StartTask = attrs.field(default=start_task)
     _claims: deque[ClaimAhead] = attrs.field(factory=deque, init=False)
     _most: int = attrs.field(default=_MOST, init=False)
     _full_in_a_row: int = attrs.field(default=0, init=False)

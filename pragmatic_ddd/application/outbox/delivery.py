@@ -1,7 +1,6 @@
 """Sending the claimed messages of one aggregate in order: shared by eager path and relay."""
 
 import logging
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -10,6 +9,7 @@ import attrs
 
 from pragmatic_ddd.application.outbox.answers import Answers, is_of_a_person
 from pragmatic_ddd.application.outbox.settlement import Settlement
+from pragmatic_ddd.application.outbox.task import StartTask, Task, start_task
 from pragmatic_ddd.ports.events import IStoredEventPublisher
 from pragmatic_ddd.ports.outbox_message import ClaimedMessage
 
@@ -42,11 +42,13 @@ class LaneDelivery:
         publisher: Where messages go.
         answers: What becomes of them.
         monotonic: The clock of the deadlines, in seconds.
+        start: Has sends done in other threads, beside those of the caller.
     """
 
     publisher: IStoredEventPublisher
     answers: Answers
     monotonic: Callable[[], float] = time.monotonic
+    start: StartTask = start_task
     _longest_call_seconds: float = attrs.field(init=False)
 
     @_longest_call_seconds.default
@@ -87,30 +89,30 @@ class LaneDelivery:
             finally:
                 outcome.add(own)
 
-        threads: list[threading.Thread] = []
+        tasks: list[Task] = []
         try:
-            self._start(threads, work, most=min(self._side_by_side(), len(waiting)))
+            self._begin(tasks, work, most=min(self._side_by_side(), len(waiting)))
             work()
-        except KeyboardInterrupt as interrupt:  # between two aggregates: the threads are to stop
+        except KeyboardInterrupt as interrupt:  # between two aggregates: the others are to stop
             outcome.interrupt = interrupt
-        for thread in threads:
-            _join(thread, outcome)
+        for task in tasks:
+            _join(task, outcome)
         if len(outcome) < len(claimed):
             outcome.untried += outcome.missing(claimed)
         return outcome
 
-    def _start(
-        self, threads: list[threading.Thread], work: Callable[[], None], *, most: int
-    ) -> None:
-        """Start threads beside this one: the end of the interpreter waits for none of them."""
+    def _begin(self, tasks: list[Task], work: Callable[[], None], *, most: int) -> None:
+        """Have the work done beside this thread, by as many others as there are to be had."""
         for number in range(1, most):
-            name = f"outbox-{self.answers.path}-send-{number}"
-            thread = threading.Thread(target=work, name=name, daemon=True)
-            threads.append(thread)  # first: Ctrl-C may come while it starts
-            try:
-                thread.start()
-            except RuntimeError as error:  # no more threads to be had: fewer will do
-                _logger.warning("outbox %s sends with fewer threads: %s", self.answers.path, error)
+            task = Task(f"outbox-{self.answers.path}-send-{number}", work)
+            tasks.append(task)  # first: Ctrl-C may come while it begins
+            if not task.begin(self.start):
+                _logger.warning(
+                    "outbox %s sends with %d threads instead of %d: no more can be started",
+                    self.answers.path,
+                    number,
+                    most,
+                )
                 return
 
     def _side_by_side(self) -> int:
@@ -177,11 +179,11 @@ def _next_of(waiting: deque[list[ClaimedMessage]]) -> list[ClaimedMessage] | Non
         return None
 
 
-def _join(thread: threading.Thread, outcome: Settlement) -> None:
-    """Wait for a thread that sends, also after Ctrl-C: its send in hand may be confirmed."""
-    while thread.is_alive():
+def _join(task: Task, outcome: Settlement) -> None:
+    """Wait for another thread's sends, also after Ctrl-C: the one in hand may be confirmed."""
+    while task.is_alive():
         try:
-            thread.join()
+            task.join()
         except KeyboardInterrupt as interrupt:
             if outcome.interrupt is not None:
                 raise  # a person who does not want to wait

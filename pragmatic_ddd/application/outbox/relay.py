@@ -24,16 +24,15 @@ from pragmatic_ddd.application.forking import reset_in_child
 from pragmatic_ddd.application.metrics import NoMetrics
 from pragmatic_ddd.application.outbox.answers import Answers
 from pragmatic_ddd.application.outbox.config import OutboxRelayConfig
-from pragmatic_ddd.application.outbox.delivery import LaneDelivery
 from pragmatic_ddd.application.outbox.health import BrokerHealth
 from pragmatic_ddd.application.outbox.maintenance import OutboxMaintenance
 from pragmatic_ddd.application.outbox.relay_errors import RelayErrors
 from pragmatic_ddd.application.outbox.relay_pace import RelayPace
 from pragmatic_ddd.application.outbox.relay_round import RelayRound
 from pragmatic_ddd.application.outbox.relay_rounds import RelayRounds
-from pragmatic_ddd.application.outbox.settling import Settling
+from pragmatic_ddd.application.outbox.reused_threads import ReusedThreads
 from pragmatic_ddd.application.outbox.threads import is_of_the_main_thread
-from pragmatic_ddd.application.outbox.wave_delivery import WaveDelivery, delivery_through
+from pragmatic_ddd.application.outbox.wave_delivery import Delivery, delivery_through
 from pragmatic_ddd.application.wake_up import WakeUp
 from pragmatic_ddd.ports.events import IStoredEventPublisher
 from pragmatic_ddd.ports.metrics import IEventMetrics, PublishPath
@@ -101,17 +100,19 @@ class OutboxRelay:
         self._running = threading.RLock()
         self._is_running = False
         self._thread = None
+        threads = ReusedThreads()
         self._rounds = RelayRounds(
             store=self.store,
-            delivery=self._new_delivery(),
-            settling=Settling(self.store, self.metrics, PublishPath.RELAY),
+            delivery=self._new_delivery(threads),
+            threads=threads,
+            metrics=self.metrics,
             health=self.health,
             config=self.config,
             is_stopping=lambda: self._stopping,
             monotonic=self.monotonic,
         )
 
-    def _new_delivery(self) -> LaneDelivery | WaveDelivery:
+    def _new_delivery(self, threads: ReusedThreads) -> Delivery:
         answers = Answers(
             health=self.health,
             backoff=self.config.backoff,
@@ -119,7 +120,7 @@ class OutboxRelay:
             metrics=self.metrics,
             path=PublishPath.RELAY,
         )
-        return delivery_through(self.publisher, answers, self.monotonic)
+        return delivery_through(self.publisher, answers, self.monotonic, threads.start)
 
     def run_once(self) -> RelayRound:
         """Do one round: one batch, in a number of statements that does not depend on its size.

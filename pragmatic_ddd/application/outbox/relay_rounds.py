@@ -1,8 +1,8 @@
 """The rounds of a relay: claim a batch, send it, write what became of it.
 
 once()    claim ── send ── settle
-next()    claim ── send ─┬─ settle          what the broker has confirmed is written beside the
-claim ──┴─ send ─┬─ …      next claim; the next claims may run beside a send
+next()    claim ── send ─┬─ settle         what the broker has confirmed is written beside the
+                         └─ claim ── send  next claims, which may run beside a send, too
 """
 
 import time
@@ -12,12 +12,13 @@ import attrs
 
 from pragmatic_ddd.application.outbox.claims_ahead import ClaimsAhead
 from pragmatic_ddd.application.outbox.config import OutboxRelayConfig
-from pragmatic_ddd.application.outbox.delivery import LaneDelivery
 from pragmatic_ddd.application.outbox.health import BrokerHealth
 from pragmatic_ddd.application.outbox.relay_round import RelayRound
+from pragmatic_ddd.application.outbox.reused_threads import ReusedThreads
 from pragmatic_ddd.application.outbox.settlement import Settlement
 from pragmatic_ddd.application.outbox.settling import Settling
-from pragmatic_ddd.application.outbox.wave_delivery import WaveDelivery
+from pragmatic_ddd.application.outbox.wave_delivery import Delivery
+from pragmatic_ddd.ports.metrics import IEventMetrics, PublishPath
 from pragmatic_ddd.ports.outbox import IOutboxStore
 from pragmatic_ddd.ports.outbox_message import ClaimedMessage
 
@@ -33,23 +34,32 @@ class RelayRounds:
     Attributes:
         store: The outbox.
         delivery: Sends.
-        settling: Writes the results.
+        threads: Do what is done beside the caller's thread, and end with ``once`` and ``end``.
+        metrics: What is counted.
         health: How much may be sent.
         config: Batch size and lease.
         is_stopping: Asked before each send: whether the rest of the batch is to be given back.
         monotonic: In seconds.
+        settling: Writes the results.
     """
 
     store: IOutboxStore
-    delivery: LaneDelivery | WaveDelivery
-    settling: Settling
+    delivery: Delivery
+    threads: ReusedThreads
+    metrics: IEventMetrics
     health: BrokerHealth
     config: OutboxRelayConfig
     is_stopping: Callable[[], bool]
     monotonic: Callable[[], float] = time.monotonic
-    _ahead: ClaimsAhead = attrs.field(factory=ClaimsAhead, init=False)
+    settling: Settling = attrs.field(init=False)
+    _ahead: ClaimsAhead = attrs.field(init=False)
     _last_batch_took: float = attrs.field(default=0.0, init=False)
     _last_claim_took: float = attrs.field(default=0.0, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        start = self.threads.start
+        self.settling = Settling(self.store, self.metrics, PublishPath.RELAY, start=start)
+        self._ahead = ClaimsAhead(start=start)
 
     def once(self) -> RelayRound:
         """Do a round of which nothing is left to be done.
@@ -63,7 +73,10 @@ class RelayRounds:
         claimed, size = self._claim()
         if not claimed:
             return RelayRound()
-        outcome = self._send(claimed, setbacks)
+        try:
+            outcome = self._send(claimed, setbacks)
+        finally:
+            self.threads.end()
         done = RelayRound.of(outcome, full=_is_full(claimed, size))
         self._settle(outcome, self.settling.write)
         return attrs.evolve(done, lost=outcome.lost)
@@ -105,7 +118,10 @@ class RelayRounds:
         try:
             self.settling.finish()
         finally:
-            self._give_back_what_is_ahead()
+            try:
+                self._give_back_what_is_ahead()
+            finally:
+                self.threads.end()
 
     def _claim(self) -> tuple[list[ClaimedMessage], int]:
         """Return a batch, and how many messages it might have had."""

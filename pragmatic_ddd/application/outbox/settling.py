@@ -1,12 +1,11 @@
 """Writing what became of a relay's batches, the last one beside the next claim."""
 
 import logging
-import threading
 
 import attrs
 
 from pragmatic_ddd.application.outbox.settlement import Settlement
-from pragmatic_ddd.application.outbox.threads import StartThread, start_thread
+from pragmatic_ddd.application.outbox.task import StartTask, Task, start_task
 from pragmatic_ddd.ports.metrics import IEventMetrics, PublishPath
 from pragmatic_ddd.ports.outbox import IOutboxStore
 
@@ -25,7 +24,7 @@ class Settling:
         store: Where results go.
         metrics: What is counted.
         path: Who has sent.
-        start: Starts its threads.
+        start: Has it done in another thread.
         confirmed_token: The claim token of the batch that is being written beside, if any.
         left: What could not be written yet.
     """
@@ -33,10 +32,10 @@ class Settling:
     store: IOutboxStore
     metrics: IEventMetrics
     path: PublishPath
-    start: StartThread = attrs.field(default=start_thread)
+    start: StartTask = attrs.field(default=start_task)
     confirmed_token: str | None = attrs.field(default=None, init=False)
     left: Settlement = attrs.field(factory=Settlement, init=False)
-    _thread: threading.Thread | None = attrs.field(default=None, init=False)
+    _task: Task | None = attrs.field(default=None, init=False)
 
     def write(self, outcome: Settlement) -> None:
         """Write it before returning.
@@ -58,15 +57,17 @@ class Settling:
             return
         self._write_left_before(outcome)
         token = outcome.sent[0].claimed.claim_token
+        task = self._task = Task("outbox-settle", lambda: self._write_quietly(outcome))
         try:
-            self._thread = self.start("outbox-settle", lambda: self._write_quietly(outcome))
-        except RuntimeError:  # no more threads to be had
-            self._write(outcome)
-            return
-        except BaseException:  # Ctrl-C: it may have begun, and rather twice than not at all
-            self.left.add(outcome)
+            has_begun = task.begin(self.start)
+        except BaseException:  # Ctrl-C
+            if task.is_called_off:
+                self.left.add(outcome)
             raise
-        self.confirmed_token = token
+        if has_begun:
+            self.confirmed_token = token
+        else:
+            self._write(outcome)
 
     def finish(self) -> None:
         """Wait until everything is written; what could not be is tried once more.
@@ -74,9 +75,9 @@ class Settling:
         Raises:
             OutboxStoreError: As for ``write``.
         """
-        if self._thread is not None:
-            self._thread.join()  # Ctrl-C ends this wait: then the next call waits
-            self._thread = None
+        if self._task is not None:
+            self._task.join()  # Ctrl-C ends this wait: then the next call waits
+            self._task = None
             self.confirmed_token = None
         left, self.left = self.left, Settlement()
         if left:

@@ -16,6 +16,7 @@ import attrs
 from pragmatic_ddd.application.outbox.answers import Answers, is_of_a_person
 from pragmatic_ddd.application.outbox.delivery import LaneDelivery, ends_in_lease, lanes
 from pragmatic_ddd.application.outbox.settlement import Settlement
+from pragmatic_ddd.application.outbox.task import StartTask
 from pragmatic_ddd.errors import BrokerUnavailableError, EventUnconfirmedError
 from pragmatic_ddd.ports.events import IPipelinedEventPublisher, IStoredEventPublisher
 from pragmatic_ddd.ports.outbox_message import ClaimedMessage
@@ -119,13 +120,19 @@ class WaveDelivery:
         return _unconfirmed(claimed, reason)
 
 
+Delivery = LaneDelivery | WaveDelivery
+
+
 def delivery_through(
-    publisher: IStoredEventPublisher, answers: Answers, monotonic: Callable[[], float]
-) -> LaneDelivery | WaveDelivery:
+    publisher: IStoredEventPublisher,
+    answers: Answers,
+    monotonic: Callable[[], float],
+    start: StartTask,
+) -> Delivery:
     """Return what sends through an event manager: many in one call, where it can do that."""
     if is_pipelined(publisher):
         return WaveDelivery(publisher=publisher, answers=answers, monotonic=monotonic)
-    return LaneDelivery(publisher=publisher, answers=answers, monotonic=monotonic)
+    return LaneDelivery(publisher=publisher, answers=answers, monotonic=monotonic, start=start)
 
 
 def _unconfirmed(claimed: Sequence[ClaimedMessage], reason: str) -> list[EventUnconfirmedError]:

@@ -268,6 +268,16 @@ def test_statements_that_the_server_has_dropped_are_not_used(shop: Shop) -> None
     assert shop.rows() == ["order.placed", "order.paid"]
 
 
+def test_a_session_in_another_encoding_stores_what_was_said(shop: Shop) -> None:
+    with shop.sessions.begin() as session:
+        session.execute(sa.text("SET LOCAL client_encoding TO 'LATIN1'"))
+        session.add(Order.place("köln"))
+
+    with shop.engine.connect() as connection:
+        ids = connection.scalars(sa.text(f"SELECT aggregate_id FROM {outbox_message} ORDER BY id"))
+        assert ids.all() == ["o1", "köln"]
+
+
 @pytest.mark.parametrize("value", ["a\0b", "\ud800"])
 def test_values_that_no_column_takes_go_by_a_cursor(value: str) -> None:
     prepared = PreparedCommit.of("SELECT %(one)s, %(two)s, %(one)s LIKE 'read %%'")

@@ -21,6 +21,7 @@ Row = tuple[str, int, bool]
 
 _PLACEHOLDER = re.compile(r"%\((\w+)\)s")
 _NUL = b"\0"
+_ENCODING = "utf-8"
 _ANSWERS = 3
 
 
@@ -44,7 +45,7 @@ class PreparedCommit:
         names = dict.fromkeys(_PLACEHOLDER.findall(text))
         numbers = {name: number for number, name in enumerate(names, 1)}
         query = _PLACEHOLDER.sub(lambda found: f"${numbers[found[1]]}", text).replace("%%", "%")
-        return cls(text=text, query=query.encode(), names=tuple(names))
+        return cls(text=text, query=query.encode(_ENCODING), names=tuple(names))
 
     def name_on(self, connection: sa.Connection) -> bytes | None:
         """Return as what psycopg has prepared it there; ``None``: it has not, or nobody knows.
@@ -56,13 +57,15 @@ class PreparedCommit:
         prepared = getattr(getattr(driver_connection, "_prepared", None), "_names", None)
         if not isinstance(prepared, Mapping) or driver_connection.pgconn.pipeline_status:
             return None
+        if driver_connection.info.encoding != _ENCODING:  # the session's, which may have set it
+            return None
         return next((name for (query, _), name in prepared.items() if query == self.query), None)
 
     def values_of(self, parameters: Mapping[str, object]) -> list[bytes | None] | None:
         """Return parameters as the protocol has them; ``None``: a cursor is to refuse them."""
         try:
             values = [
-                None if (value := parameters[name]) is None else str(value).encode()
+                None if (value := parameters[name]) is None else str(value).encode(_ENCODING)
                 for name in self.names
             ]
         except UnicodeEncodeError:
@@ -80,17 +83,16 @@ class PreparedCommit:
         """
         driver_connection: Any = connection.connection.driver_connection
         driver: Any = connection.dialect.loaded_dbapi
-        encoding = driver_connection.info.encoding
         inserted, *others = _results_of(driver, driver_connection, name, values)
         if inserted.status != driver.pq.ExecStatus.TUPLES_OK:
-            error = driver.errors.error_from_result(inserted, encoding=encoding)
+            error = driver.errors.error_from_result(inserted, encoding=_ENCODING)
             if driver_connection.closed:
                 raise error
             # Without the parameters: what an event says is nobody's business.
             raise DBAPIError.instance(self.text, None, error, driver.Error) from error
         committed = others[0]
         if committed.status != driver.pq.ExecStatus.COMMAND_OK:
-            raise driver.errors.error_from_result(committed, encoding=encoding)
+            raise driver.errors.error_from_result(committed, encoding=_ENCODING)
         return [_row(inserted, number) for number in range(inserted.ntuples)]
 
 
@@ -152,4 +154,4 @@ def _leave(driver: Any, driver_connection: Any) -> None:  # noqa: ANN401
 
 def _row(result: Any, number: int) -> Row:  # noqa: ANN401
     text, row_id, truth = (result.get_value(number, column) for column in range(3))
-    return text.decode(), int(row_id), truth == b"t"
+    return text.decode(_ENCODING), int(row_id), truth == b"t"

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from pragmatic_ddd.application.outbox.claims_ahead import ClaimsAhead
+from pragmatic_ddd.application.outbox.task import Task
 from pragmatic_ddd.errors import OutboxStoreError
 from pragmatic_ddd.ports import ClaimedMessage
 from tests.unit.application.outbox.builders import a_message
@@ -52,8 +53,8 @@ def begun(ahead: ClaimsAhead) -> int:
 def waited_for(ahead: ClaimsAhead) -> None:
     """Wait until each claim is over, so that the next one begins after it."""
     for one in ahead._claims:
-        if one._thread is not None:
-            one._thread.join()
+        if one._task is not None:
+            one._task.join()
 
 
 def test_two_batches_come_in_the_order_in_which_they_were_begun() -> None:
@@ -162,10 +163,10 @@ def test_all_are_taken_but_those_that_failed() -> None:
 
 
 def test_without_a_thread_nothing_is_claimed_ahead() -> None:
-    def no_more(name: str, work: Callable[[], None]) -> None:
+    def no_more(_: Task) -> None:
         raise RuntimeError("can't start new thread")
 
-    ahead = ClaimsAhead(start=no_more)  # type: ignore[arg-type]
+    ahead = ClaimsAhead(start=no_more)
     ahead.begin(list)
 
     assert ahead.take() == []

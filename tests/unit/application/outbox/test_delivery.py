@@ -379,7 +379,7 @@ def test_it_goes_on_with_fewer_threads_where_no_more_can_be_started(
     outcome = delivery.deliver_all([a_claim(row, of=str(row)) for row in range(5)], stopped=never)
 
     assert len(outcome.sent) == 5
-    assert "can't start new thread" in caplog.text
+    assert "no more can be started" in caplog.text
 
 
 class UnspeakableError(Exception):

@@ -10,6 +10,7 @@ import attrs
 import pytest
 
 from pragmatic_ddd.application.outbox import BrokerHealth, OutboxRelay, OutboxRelayConfig
+from pragmatic_ddd.application.outbox.task import Task
 from pragmatic_ddd.errors import BrokerUnavailableError
 from pragmatic_ddd.ports import OutboxMessage, OutboxStatus, Receipt
 from pragmatic_ddd.testing.clock import SettableClock
@@ -337,8 +338,8 @@ def test_ctrl_c_while_a_claim_ahead_begins_gives_back_that_and_the_batch_in_hand
     relay = OutboxRelay(store=store, publisher=publisher, config=_CONFIG)
     threads: list[threading.Thread] = []
 
-    def interrupted(name: str, work: Callable[[], None]) -> threading.Thread:
-        threads.append(threading.Thread(target=work, name=name))
+    def interrupted(task: Task) -> None:
+        threads.append(threading.Thread(target=task.run, name=task.name))
         if has_begun:
             threads[0].start()
             threads[0].join()
@@ -354,3 +355,48 @@ def test_ctrl_c_while_a_claim_ahead_begins_gives_back_that_and_the_batch_in_hand
 
     assert publisher.tried == []
     assert store.unclaimed([1, 2, 3, 4]) == {1, 2, 3, 4}
+
+
+@attrs.define(eq=False)
+class InPairs:
+    """Sends two messages at once, or none; and knows which threads have done it."""
+
+    longest_call: dt.timedelta = dt.timedelta(seconds=1)
+    side_by_side: int = 2
+    sent: list[str] = attrs.field(factory=list)
+    threads: set[threading.Thread] = attrs.field(factory=set)
+    _pair: threading.Barrier = attrs.field(factory=lambda: threading.Barrier(2))
+
+    def publish_stored(self, message: OutboxMessage) -> Receipt:
+        self._pair.wait(DEADLINE.total_seconds())
+        self.threads.add(threading.current_thread())
+        self.sent.append(message.message_id)
+        return Receipt(message.message_id)
+
+
+def store_pairs(store: SettlingStore, count: int) -> None:
+    names = [f"m{number}" for number in range(2 * count)]
+    store.store([a_message(name, of=name) for name in names])
+
+
+def test_it_keeps_its_threads_from_batch_to_batch_and_leaves_none(store: SettlingStore) -> None:
+    store_pairs(store, 30)
+    publisher = InPairs()
+    relay = OutboxRelay(store=store, publisher=publisher, config=_CONFIG)
+
+    relay.start()
+    eventually(lambda: len(publisher.sent) == 60)
+    relay.shutdown()
+
+    assert len(publisher.threads) <= 1 + 1 + 2 + 1, "its own; one sends, two claim, one writes"
+    eventually(lambda: not any(one.is_alive() for one in publisher.threads))
+
+
+def test_a_single_round_leaves_no_thread(store: SettlingStore) -> None:
+    store_pairs(store, 1)
+    publisher = InPairs()
+
+    OutboxRelay(store=store, publisher=publisher, config=_CONFIG).run_once()
+
+    (another,) = publisher.threads - {threading.current_thread()}
+    eventually(lambda: not another.is_alive())

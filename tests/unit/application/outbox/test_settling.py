@@ -9,6 +9,7 @@ import pytest
 from pragmatic_ddd.application.outbox import OutboxRelay, OutboxRelayConfig
 from pragmatic_ddd.application.outbox.settlement import Settlement
 from pragmatic_ddd.application.outbox.settling import Settling
+from pragmatic_ddd.application.outbox.task import Task
 from pragmatic_ddd.errors import OutboxStoreError
 from pragmatic_ddd.ports import ClaimedMessage, OutboxStatus, PublishPath
 from pragmatic_ddd.testing.clock import SettableClock
@@ -141,14 +142,14 @@ def test_ctrl_c_beside_a_mark_that_fails_forgets_neither(
         gate(name)
         fails_once(name)
 
-    def interrupted() -> None:
+    def interrupted(_: Task) -> None:
         raise KeyboardInterrupt
 
     store.before = before
     settling.write_beside(confirmed(first))
     assert gate.is_reached.wait(DEADLINE.total_seconds())
     with monkeypatch.context() as patch:
-        patch.setattr(settling._thread, "join", interrupted)
+        patch.setattr(Task, "join", interrupted)
         with pytest.raises(KeyboardInterrupt):
             settling.write_beside(confirmed(second))
     gate.open()
