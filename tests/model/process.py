@@ -209,7 +209,7 @@ class Process:
         """Return what it still holds although it has nothing more to do."""
         left: list[str] = []
         rounds = self.relay._rounds
-        is_busy = rounds.settling.left or rounds.settling._task or rounds._ahead.is_any
+        is_busy = rounds.settling.left or rounds.settling._task or rounds._ahead._claims
         if not is_busy and (self.round is None or self.round.is_over):
             left += self.relay_holdings.names()
         if self._rests() and self.eager.is_idle and not self._may_forget:

@@ -26,10 +26,10 @@ class ClaimAhead:
     _claimed: list[ClaimedMessage] = attrs.field(factory=list, init=False)
     _error: BaseException | None = attrs.field(default=None, init=False)
 
-    def begin(self, claim: Claim) -> None:
-        """Begin a claim, if there are threads to be had; the one before has been taken."""
+    def begin(self, claim: Claim) -> bool:
+        """Begin a claim, once the one before is taken; return whether there was a thread for it."""
         self._task = Task("outbox-claim-ahead", lambda: self._run(claim))
-        self._task.begin(self.start)  # or the next round claims for itself
+        return self._task.begin(self.start)
 
     def take(self) -> list[ClaimedMessage]:
         """Wait for the claim that was begun, and return its messages; none if none was begun.

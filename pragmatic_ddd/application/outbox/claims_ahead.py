@@ -37,18 +37,15 @@ class ClaimsAhead:
     _most: int = attrs.field(default=_MOST, init=False)
     _full_in_a_row: int = attrs.field(default=0, init=False)
 
-    @property
-    def is_any(self) -> bool:
-        """Whether there may be a batch to take."""
-        return bool(self._claims)
-
     def begin(self, claim: Claim, *, one_only: bool = False) -> None:
         """Begin as many claims as are worth it; those that are under way count."""
         most = min(1, self._most) if one_only else self._most
         while len(self._claims) < most:
             one = ClaimAhead(self.start)
             self._claims.append(one)  # first: what begins is taken, even after Ctrl-C
-            one.begin(claim)
+            if not one.begin(claim):
+                self._claims.pop()  # no thread is to be had: the next round claims for itself
+                return
 
     def take(self) -> list[ClaimedMessage]:
         """Wait for the claim that was begun first, and return its messages.
@@ -66,15 +63,17 @@ class ClaimsAhead:
             self._note_not_full()
         return []
 
-    def take_all(self) -> list[ClaimedMessage]:
-        """Wait for all claims, and return their messages; one that has failed has none."""
-        everything: list[ClaimedMessage] = []
+    def take_all(self, into: list[ClaimedMessage]) -> None:
+        """Wait for all claims, and add their messages to a list; one that has failed has none.
+
+        Where Ctrl-C ends the wait, those that were taken are in the list, and the others are
+        still to be taken.
+        """
         while self._claims:
             try:
-                everything += self.take()
+                into += self.take()
             except Exception as error:  # noqa: BLE001  # the others' are to be given back
                 _logger.warning("a claim has failed, of which nothing was needed: %s", error)
-        return everything
 
     def learn_from(self, claimed: int, size: int) -> None:
         """Note how many messages a claim has brought, of how many it might have."""

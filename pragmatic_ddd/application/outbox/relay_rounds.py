@@ -145,14 +145,15 @@ class RelayRounds:
         return claimed
 
     def _learn_from(self, claimed: list[ClaimedMessage], size: int) -> None:
-        if not claimed or not (claimed[0].taken_over or self.health.is_away):  # they come apart
+        if not claimed or not claimed[0].taken_over:  # which would have come alone
             self._ahead.learn_from(len(claimed), size)
 
     def _make_ready_for(self, claimed: list[ClaimedMessage]) -> None:
         """Do what is to be done before these are sent; if that fails, they are to be given back."""
         try:
-            if claimed[0].taken_over:
-                self.settling.finish()  # what may kill the process would take that along
+            if claimed[0].taken_over:  # what may kill the process would take those along
+                self._give_back_what_is_ahead()
+                self.settling.finish()
             elif self._gains_from_claiming_ahead(claimed):
                 token = self.settling.confirmed_token
                 self._ahead.begin(
@@ -211,10 +212,9 @@ class RelayRounds:
             self._give_back_what_is_ahead()
 
     def _give_back_what_is_ahead(self) -> None:
-        given_up = Settlement()
-        given_up.untried += self._ahead.take_all()
-        if given_up:
-            self.settling.write(given_up)
+        self._ahead.take_all(self.settling.left.untried)
+        if self.settling.left:
+            self.settling.finish()
 
 
 def _is_full(claimed: list[ClaimedMessage], size: int) -> bool:

@@ -268,6 +268,37 @@ def test_statements_that_the_server_has_dropped_are_not_used(shop: Shop) -> None
     assert shop.rows() == ["order.placed", "order.paid"]
 
 
+def record(shop: Shop, **options: object) -> None:
+    """Do nothing but record an event, in a transaction of some kind."""
+    with shop.sessions.begin() as session:
+        session.connection(execution_options=options)
+        shop.outbox.recorder(session).record("order", "o1", OrderPaid(aggregate_id="o1"))
+
+
+def test_what_is_only_recorded_is_refused_by_a_read_only_transaction(shop: Shop) -> None:
+    record(shop)
+    with pytest.raises(OutboxStoreError, match="read-only"):
+        record(shop, postgresql_readonly=True)
+
+    assert shop.rows() == ["order.placed", "order.paid"]
+
+
+def test_what_is_only_recorded_is_stored_at_the_isolation_level_that_is_asked_for(
+    shop: Shop,
+) -> None:
+    with shop.engine.begin() as connection:
+        connection.execute(
+            sa.text(
+                f"ALTER TABLE {outbox_message} ADD CONSTRAINT level CHECK "
+                "(id = 1 OR current_setting('transaction_isolation') = 'serializable')"
+            )
+        )
+    record(shop, isolation_level="SERIALIZABLE")
+    record(shop, isolation_level="SERIALIZABLE")
+
+    assert shop.rows() == ["order.placed", "order.paid", "order.paid"]
+
+
 def test_a_session_in_another_encoding_stores_what_was_said(shop: Shop) -> None:
     with shop.sessions.begin() as session:
         session.execute(sa.text("SET LOCAL client_encoding TO 'LATIN1'"))

@@ -10,6 +10,7 @@ server might have. See ADR 0022.
 
 import functools
 import re
+from collections import OrderedDict
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any, Self
 
@@ -48,18 +49,29 @@ class PreparedCommit:
         return cls(text=text, query=query.encode(_ENCODING), names=tuple(names))
 
     def name_on(self, connection: sa.Connection) -> bytes | None:
-        """Return as what psycopg has prepared it there; ``None``: it has not, or nobody knows.
+        """Return as what psycopg has prepared it there; ``None``: a cursor is to execute it.
 
         psycopg has no public name for its statements. A version without the present one is given
         the statement through a cursor each time.
         """
         driver_connection: Any = connection.connection.driver_connection
+        driver: Any = connection.dialect.loaded_dbapi
         prepared = getattr(getattr(driver_connection, "_prepared", None), "_names", None)
-        if not isinstance(prepared, Mapping) or driver_connection.pgconn.pipeline_status:
+        if (
+            not isinstance(prepared, OrderedDict)
+            or driver_connection.prepare_threshold is None
+            or driver_connection.info.encoding != _ENCODING  # the session may have set its own
+            # Otherwise a cursor begins one, as the connection says: its isolation, read only.
+            or driver_connection.pgconn.transaction_status != driver.pq.TransactionStatus.INTRANS
+            or driver_connection.pgconn.pipeline_status
+        ):
             return None
-        if driver_connection.info.encoding != _ENCODING:  # the session's, which may have set it
+        key = next((key for key in prepared if key[0] == self.query), None)
+        if key is None:
             return None
-        return next((name for (query, _), name in prepared.items() if query == self.query), None)
+        prepared.move_to_end(key)  # used: psycopg lets go of what was not for longest
+        name: bytes = prepared[key]
+        return name
 
     def values_of(self, parameters: Mapping[str, object]) -> list[bytes | None] | None:
         """Return parameters as the protocol has them; ``None``: a cursor is to refuse them."""

@@ -2,13 +2,17 @@
 
 import datetime as dt
 import itertools
+import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from types import FrameType
 
 import attrs
 
 from pragmatic_ddd.application.outbox import EagerOutboxPublisher
+from pragmatic_ddd.application.outbox.task import Task
 from pragmatic_ddd.errors import OutboxStoreError
 from pragmatic_ddd.ports import (
     ClaimedMessage,
@@ -85,6 +89,27 @@ def eventually(condition: Callable[[], object], *, within: dt.timedelta = DEADLI
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"
         time.sleep(0.001)
+
+
+def ctrl_c_once_main_waits() -> threading.Thread:
+    """Start what presses Ctrl-C, for real, once the main thread waits for a task."""
+    main = threading.main_thread().ident
+    assert main is not None
+
+    def press() -> None:
+        eventually(lambda: _waits_for_a_task(sys._current_frames()[main]))
+        signal.pthread_kill(main, signal.SIGINT)
+
+    thread = threading.Thread(target=press)
+    thread.start()
+    return thread
+
+
+def _waits_for_a_task(frame: FrameType | None) -> bool:
+    is_waiting = frame is not None and frame.f_code is threading.Condition.wait.__code__
+    while frame is not None and frame.f_code is not Task.join.__code__:
+        frame = frame.f_back
+    return is_waiting and frame is not None
 
 
 def push(eager: EagerOutboxPublisher, *messages: OutboxMessage) -> list[StoredMessage]:

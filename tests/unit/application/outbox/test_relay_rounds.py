@@ -3,16 +3,18 @@
 import datetime as dt
 import itertools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import attrs
 import pytest
 
 from pragmatic_ddd.application.outbox import BrokerHealth, OutboxRelay, OutboxRelayConfig
+from pragmatic_ddd.application.outbox.claim_ahead import ClaimAhead
+from pragmatic_ddd.application.outbox.relay_rounds import RelayRounds
 from pragmatic_ddd.application.outbox.task import Task
 from pragmatic_ddd.errors import BrokerUnavailableError
-from pragmatic_ddd.ports import OutboxMessage, OutboxStatus, Receipt
+from pragmatic_ddd.ports import ClaimedMessage, OutboxMessage, OutboxStatus, Receipt
 from pragmatic_ddd.testing.clock import SettableClock
 from pragmatic_ddd.testing.faults import ScriptedPublisher, unavailable
 from pragmatic_ddd.testing.messages import A_MINUTE
@@ -30,6 +32,7 @@ from tests.unit.application.outbox.builders import (
 
 _CONFIG = OutboxRelayConfig(batch_size=2, poll_interval=dt.timedelta(minutes=5))
 _NAMES = ["m1", "m2", "m3", "m4"]
+_SIX = [*_NAMES, "m5", "m6"]
 
 
 @pytest.fixture
@@ -76,8 +79,8 @@ class ClockOfEachThread(threading.local):
         return self.now
 
 
-def store_unique(store: SettlingStore) -> None:
-    store.store([a_message(name, of=name) for name in _NAMES])
+def store_unique(store: SettlingStore, names: Sequence[str] = _NAMES) -> None:
+    store.store([a_message(name, of=name) for name in names])
 
 
 def store_lapsed(store: SettlingStore, clock: SettableClock, *names: str) -> None:
@@ -91,10 +94,14 @@ def claims_of(store: SettlingStore) -> int:
     return store.names().count("claim_pending")
 
 
-def claimed_ahead(store: SettlingStore, held: Held) -> None:
-    """Wait until the next batch is claimed while one is being sent."""
+def ahead_of(relay: OutboxRelay) -> Sequence[ClaimAhead]:
+    return list(relay._rounds._ahead._claims)
+
+
+def claimed_ahead(store: SettlingStore, held: Held, names: Sequence[str] = _NAMES) -> None:
+    """Wait until all are claimed while the first batch is being sent."""
     assert held.has_begun.wait(DEADLINE.total_seconds())
-    eventually(lambda: status(store, "m4") is OutboxStatus.PROCESSING)
+    eventually(lambda: {status(store, name) for name in names} == {OutboxStatus.PROCESSING})
 
 
 def test_the_next_batch_is_claimed_while_one_is_being_sent(
@@ -132,7 +139,7 @@ def test_a_hot_aggregate_is_not_claimed_ahead(
 def test_an_outage_gives_back_what_was_claimed_ahead(
     store: SettlingStore, publisher: ScriptedPublisher, relay: OutboxRelay
 ) -> None:
-    store_unique(store)
+    store_unique(store, _SIX)
     held = Held()
 
     def away(message: OutboxMessage, confirm: Callable[[], Receipt]) -> Receipt:
@@ -143,11 +150,10 @@ def test_an_outage_gives_back_what_was_claimed_ahead(
     relay.health.monotonic = lambda: 0.0  # no probe is ever due
 
     relay.start()
-    claimed_ahead(store, held)
+    claimed_ahead(store, held, _SIX)
     held.may_end.set()
 
-    eventually(lambda: status(store, "m4") is OutboxStatus.PENDING)
-    eventually(lambda: store.unclaimed([2, 3, 4]) == {2, 3, 4})
+    eventually(lambda: store.unclaimed([2, 3, 4, 5, 6]) == {2, 3, 4, 5, 6})
     assert [one.message_id for one in publisher.tried] == ["m1"]
 
 
@@ -176,18 +182,18 @@ def test_an_outage_that_the_eager_path_meets_gives_it_back_too(
 def test_a_relay_that_ends_gives_back_what_it_has_claimed_ahead(
     store: SettlingStore, publisher: ScriptedPublisher, relay: OutboxRelay
 ) -> None:
-    store_unique(store)
+    store_unique(store, _SIX)
     held = Held()
     publisher.on("m1", held)
     relay.start()
-    claimed_ahead(store, held)
+    claimed_ahead(store, held, _SIX)
 
     relay.stop()
     held.may_end.set()
 
     assert relay.shutdown()
     assert sent_by(publisher) == ["m1"]
-    assert store.unclaimed([1, 2, 3, 4]) == {2, 3, 4}
+    assert store.unclaimed([1, 2, 3, 4, 5, 6]) == {2, 3, 4, 5, 6}
 
 
 def test_a_claim_ahead_that_fails_is_made_again(
@@ -210,7 +216,7 @@ def test_a_claim_ahead_that_fails_is_made_again(
     assert sorted(sent_by(publisher)) == sorted([*_NAMES, "n0", "n1", "n2", "n3"])
 
 
-def test_where_sending_takes_long_nothing_is_claimed_ahead() -> None:
+def test_after_a_batch_that_took_long_nothing_is_claimed_ahead() -> None:
     ticks = itertools.count(0.0, 3.0)  # each look at the clock finds it three seconds later
 
     def now() -> float:
@@ -231,7 +237,7 @@ def test_where_sending_takes_long_nothing_is_claimed_ahead() -> None:
     assert relay.shutdown()
 
 
-@pytest.mark.parametrize(("send_takes", "claims"), [(1.0, 5), (3.0, 4)])
+@pytest.mark.parametrize(("send_takes", "claims"), [(1.9, 5), (2.1, 4)])
 def test_beside_batches_that_take_much_longer_than_a_claim_only_one_is_claimed(
     send_takes: float, claims: int
 ) -> None:
@@ -258,7 +264,8 @@ def test_beside_batches_that_take_much_longer_than_a_claim_only_one_is_claimed(
     relay.start()
 
     assert held.has_begun.wait(DEADLINE.total_seconds())
-    eventually(lambda: claims_of(store) == claims)
+    eventually(lambda: not any(one._task and one._task.is_alive() for one in ahead_of(relay)))
+    assert claims_of(store) == claims
     held.may_end.set()
     assert relay.shutdown()
 
@@ -309,6 +316,80 @@ def test_nothing_is_claimed_beside_what_has_lapsed(
         assert done.result().sent == 2
 
     assert claims == claims_of(store) == 2, "the one whose lease has lapsed, and one more"
+
+
+def test_nothing_is_in_hand_beside_what_has_lapsed(
+    store: SettlingStore, publisher: ScriptedPublisher, clock: SettableClock
+) -> None:
+    store_lapsed(store, clock, "suspect")
+    clock.advance(-A_MINUTE)
+    store_unique(store, ["m1", "m2"])  # due before it
+    clock.advance(A_MINUTE + seconds(1))
+    store_unique(store, ["m3", "m4"])
+    beside: list[OutboxStatus] = []
+
+    def note(_: OutboxMessage, confirm: Callable[[], Receipt]) -> Receipt:
+        beside.extend(status(store, name) for name in ("m3", "m4"))
+        return confirm()
+
+    publisher.on("suspect", note)
+    rounds = OutboxRelay(store=store, publisher=publisher, config=_CONFIG)._rounds
+    for _ in range(3):
+        rounds.next()
+
+    assert beside == [OutboxStatus.PENDING] * 2, "two claims were under way when it came"
+    assert sorted(sent_by(publisher)) == [*_NAMES, "suspect"]
+
+
+def learnt(relay: OutboxRelay) -> int:
+    return relay._rounds._ahead._most
+
+
+def test_a_batch_that_is_not_full_has_it_claim_less_ahead(
+    store: SettlingStore, publisher: ScriptedPublisher
+) -> None:
+    relay = OutboxRelay(store=store, publisher=publisher, config=_CONFIG)
+    assert learnt(relay) == 2
+    store_unique(store, ["m1"])
+
+    relay._rounds.next()
+    assert learnt(relay) == 1
+    relay._rounds.next()
+    assert learnt(relay) == 2, "the outbox is empty"
+
+
+def test_what_comes_alone_says_nothing_of_the_backlog(
+    store: SettlingStore, publisher: ScriptedPublisher, clock: SettableClock
+) -> None:
+    store_lapsed(store, clock, "suspect")
+    relay = OutboxRelay(store=store, publisher=publisher, config=_CONFIG)
+
+    assert relay._rounds.next().sent == 1
+    assert learnt(relay) == 2
+
+
+def test_a_claim_ahead_knows_which_batch_is_being_marked(
+    store: SettlingStore, publisher: ScriptedPublisher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store_unique(store, _SIX)
+    rounds = OutboxRelay(store=store, publisher=publisher, config=_CONFIG)._rounds
+    tokens: list[str | None] = []
+    claim = rounds._claim_pending
+
+    def noting(size: int, confirmed_token: str | None) -> list[ClaimedMessage]:
+        tokens.append(confirmed_token)
+        return claim(size, confirmed_token)
+
+    monkeypatch.setattr(RelayRounds, "_claim_pending", lambda _, *given: noting(*given))
+    rounds._ahead._most = 1
+    rounds.next()
+    first = rounds.settling.confirmed_token
+    rounds.next()
+    rounds.next()
+    rounds.end()
+
+    assert first is not None
+    assert tokens[:3] == [None, None, first]
 
 
 def test_an_outage_that_begins_while_a_batch_is_claimed_stops_it(

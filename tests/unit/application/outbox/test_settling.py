@@ -9,7 +9,7 @@ import pytest
 from pragmatic_ddd.application.outbox import OutboxRelay, OutboxRelayConfig
 from pragmatic_ddd.application.outbox.settlement import Settlement
 from pragmatic_ddd.application.outbox.settling import Settling
-from pragmatic_ddd.application.outbox.task import Task
+from pragmatic_ddd.application.outbox.task import Task, start_task
 from pragmatic_ddd.errors import OutboxStoreError
 from pragmatic_ddd.ports import ClaimedMessage, OutboxStatus, PublishPath
 from pragmatic_ddd.testing.clock import SettableClock
@@ -21,6 +21,7 @@ from tests.unit.application.outbox.builders import (
     Gate,
     SettlingStore,
     a_message,
+    ctrl_c_once_main_waits,
     eventually,
     failing,
     seconds,
@@ -132,7 +133,7 @@ def test_while_the_outbox_is_away_nothing_is_forgotten(
 
 
 def test_ctrl_c_beside_a_mark_that_fails_forgets_neither(
-    store: SettlingStore, settling: Settling, monkeypatch: pytest.MonkeyPatch
+    store: SettlingStore, settling: Settling
 ) -> None:
     store.store([a_message("m1", of="a"), a_message("m2", of="b")])
     first, second = claim(store, 1), claim(store, 1)
@@ -142,21 +143,45 @@ def test_ctrl_c_beside_a_mark_that_fails_forgets_neither(
         gate(name)
         fails_once(name)
 
-    def interrupted(_: Task) -> None:
-        raise KeyboardInterrupt
-
     store.before = before
     settling.write_beside(confirmed(first))
     assert gate.is_reached.wait(DEADLINE.total_seconds())
-    with monkeypatch.context() as patch:
-        patch.setattr(Task, "join", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            settling.write_beside(confirmed(second))
+    person = ctrl_c_once_main_waits()
+    with pytest.raises(KeyboardInterrupt):
+        settling.write_beside(confirmed(second))
+    person.join()
     gate.open()
 
     settling.finish()
     assert status(store, "m1") is OutboxStatus.SENT
     assert status(store, "m2") is OutboxStatus.SENT
+
+
+@pytest.mark.parametrize("has_begun", [True, False])
+def test_ctrl_c_while_it_is_handed_over_has_it_written_once(
+    store: SettlingStore, settling: Settling, *, has_begun: bool
+) -> None:
+    gate = store.before = Gate("mark_sent")
+    late: list[Task] = []
+
+    def interrupted(task: Task) -> None:
+        if has_begun:
+            start_task(task)
+            assert gate.is_reached.wait(DEADLINE.total_seconds())
+        late.append(task)
+        raise KeyboardInterrupt
+
+    store.store([a_message("m1")])
+    settling.start = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        settling.write_beside(confirmed(claim(store, 1)))
+    gate.open()
+    settling.finish()
+    if not has_begun:
+        late[0].run()
+
+    assert status(store, "m1") is OutboxStatus.SENT
+    assert store.names().count("mark_sent") == 1
 
 
 def test_without_threads_to_be_had_it_is_written_at_once(
