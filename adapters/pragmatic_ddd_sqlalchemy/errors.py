@@ -40,6 +40,10 @@ _CONFLICT_CODES = frozenset({1020, 1205, 1213})
 _LOST_RACE_STATES = frozenset({"40001"})
 _LOST_RACE_CODES = frozenset({1020})
 
+# A prepared statement that the server has no longer, or not as it was: psycopg prepares it again.
+_FORGOTTEN_STATES = frozenset({"26000"})
+_CHANGED_PLAN = "RevalidateCachedQuery"  # the server's function that says so, with a general state
+
 _READ_ONLY_STATES = frozenset({"25006"})
 # --read-only and --super-read-only, a read-only transaction, a read-only InnoDB.
 _READ_ONLY_CODES = frozenset({1290, 1792, 1836})
@@ -165,9 +169,15 @@ def _translation_of_driver(error: DBAPIError, table: sa.Table | None) -> OutboxS
     if _says(error, frozenset(), _TOO_LARGE_CODES):
         return RefusedByDatabaseError(f"{text}; raise max_allowed_packet or store less")
     refused = isinstance(error, _FINAL) and not error.connection_invalidated
-    if refused and not is_conflict(error) and not is_read_only(error):
+    if refused and not (is_conflict(error) or is_read_only(error) or _is_forgotten(error)):
         return RefusedByDatabaseError(text)
     return OutboxStoreError(text)
+
+
+def _is_forgotten(error: DBAPIError) -> bool:
+    diagnosis = getattr(error.orig, "diag", None)
+    is_changed = getattr(diagnosis, "source_function", None) == _CHANGED_PLAN
+    return is_changed or _says(error, _FORGOTTEN_STATES, frozenset())
 
 
 def _is_missing(table: sa.Table, error: DBAPIError) -> bool:

@@ -56,7 +56,11 @@ class ClaimsAhead:
             OutboxStoreError: The claim has failed. The others are still to be taken.
         """
         while self._claims:
-            claimed = self._claims[0].take()  # raises: once more, and it has none
+            try:
+                claimed = self._claims[0].take()  # Ctrl-C: the next call waits for it again
+            except Exception:
+                self._claims.popleft()
+                raise
             self._claims.popleft()
             if claimed:
                 return claimed

@@ -94,7 +94,7 @@ class RelayRounds:
             self.settling.finish()
         setbacks = self.health.setbacks
         self._give_back_in_an_outage()
-        claimed, size = self._ahead.take(), self.config.batch_size
+        claimed, size = self._take_ahead(), self.config.batch_size
         if not claimed:
             claimed, size = self._claim()
         self._learn_from(claimed, size)
@@ -122,6 +122,13 @@ class RelayRounds:
                 self._give_back_what_is_ahead()
             finally:
                 self.threads.end()
+
+    def _take_ahead(self) -> list[ClaimedMessage]:
+        try:
+            return self._ahead.take()
+        except Exception:
+            self._give_back_what_is_ahead()  # not to be owned while the relay makes a pause
+            raise
 
     def _claim(self) -> tuple[list[ClaimedMessage], int]:
         """Return a batch, and how many messages it might have had."""

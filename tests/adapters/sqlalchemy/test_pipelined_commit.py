@@ -1,11 +1,13 @@
 """The INSERT of the events and the COMMIT in one round trip, on PostgreSQL with psycopg."""
 
 import contextlib
+import enum
 import os
 import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import psycopg
 import pytest
@@ -309,13 +311,85 @@ def test_a_session_in_another_encoding_stores_what_was_said(shop: Shop) -> None:
         assert ids.all() == ["o1", "köln"]
 
 
-@pytest.mark.parametrize("value", ["a\0b", "\ud800"])
-def test_values_that_no_column_takes_go_by_a_cursor(value: str) -> None:
+class Kind(str, enum.Enum):  # noqa: UP042  # a StrEnum says its value
+    """A text that says something else when it is asked for its text."""
+
+    ORDER = "shop.order"
+
+
+def test_a_text_of_a_derived_class_is_stored_as_what_it_is(shop: Shop) -> None:
+    for _ in range(2):
+        with shop.sessions.begin() as session:
+            shop.outbox.recorder(session).record(Kind.ORDER, "o2", OrderPaid(aggregate_id="o2"))
+            session.connection().execute(sa.text("SELECT 1"))
+
+    with shop.engine.connect() as connection:
+        types = connection.scalars(
+            sa.text(f"SELECT aggregate_type FROM {outbox_message} ORDER BY id OFFSET 1")
+        )
+        assert types.all() == ["shop.order"] * 2
+
+
+@pytest.mark.parametrize("value", ["a\0b", "\ud800", Kind.ORDER, True])
+def test_values_that_no_column_takes_or_of_odd_classes_go_by_a_cursor(value: object) -> None:
     prepared = PreparedCommit.of("SELECT %(one)s, %(two)s, %(one)s LIKE 'read %%'")
 
     assert prepared.query == b"SELECT $1, $2, $1 LIKE 'read %'"
     assert prepared.values_of({"two": None, "one": 1.5}) == [b"1.5", None]
-    assert prepared.values_of({"two": value, "one": 1}) is None
+    assert prepared.values_of({"two": value, "one": "1"}) is None
+
+
+@pytest.mark.parametrize(
+    "statement", ["DEALLOCATE ALL", f"ALTER TABLE {outbox_message} ALTER id TYPE integer"]
+)
+def test_a_statement_that_the_server_has_no_longer_is_worth_another_try(
+    shop: Shop, statement: str
+) -> None:
+    with shop.sessions() as session:
+        session.get_one(Order, "o1").pay()
+        session.flush()
+        driver_connection: Any = session.connection().connection.driver_connection
+        driver_connection.pgconn.exec_(statement.encode())  # unseen by psycopg
+        if is_prepared(shop):
+            with pytest.raises(OutboxStoreError) as refused:
+                session.commit()
+            assert refused.value.retryable
+        else:
+            session.commit()
+            return
+
+    with shop.sessions.begin() as session:
+        session.get_one(Order, "o1").pay()
+    assert shop.rows() == ["order.placed", "order.paid"]
+
+
+@pytest.mark.parametrize("wait", range(1, 7))
+def test_ctrl_c_at_every_wait_for_the_server_says_so_and_leaves_no_broken_connection(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, wait: int
+) -> None:
+    """As a function is entered Python calls signal handlers: psycopg may still have to wait."""
+    waits, original = 0, psycopg.Connection.wait
+
+    def interrupted(connection: psycopg.Connection[object], *arguments: Any) -> object:  # noqa: ANN401
+        nonlocal waits
+        waits += 1
+        if waits == wait:
+            signal.raise_signal(signal.SIGINT)
+        return original(connection, *arguments)
+
+    with shop.sessions() as session:
+        session.get_one(Order, "o1").pay()
+        session.flush()
+        with monkeypatch.context() as patch, contextlib.suppress(KeyboardInterrupt):
+            patch.setattr(psycopg.Connection, "wait", interrupted)
+            session.commit()
+            assert waits < wait, "Ctrl-C is not to be swallowed"
+
+    stored = shop.rows()
+    assert stored in (["order.placed"], ["order.placed", "order.paid"])
+    with shop.sessions.begin() as session:
+        session.get_one(Order, "o1").pay()
+    assert shop.rows() == [*stored, "order.paid"]
 
 
 def test_ctrl_c_while_the_server_works_leaves_a_connection_that_goes_on_or_is_closed(

@@ -46,19 +46,40 @@ def execute_and_commit(connection: sa.Connection, text: str, parameters: object)
             nobody knows whether there was one.
     """
     driver_connection: Any = connection.connection.driver_connection
-    driver_error = connection.dialect.loaded_dbapi.Error
+    driver: Any = connection.dialect.loaded_dbapi
     statement, commit = driver_connection.cursor(), driver_connection.cursor()
     try:
         with driver_connection.pipeline():
             statement.execute(text, parameters)
             commit.execute("COMMIT", prepare=False)
-    except driver_error as error:
-        if statement.pgresult is not None or driver_connection.closed:
+    except BaseException as error:
+        if _is_left_busy(driver, driver_connection):
+            driver_connection.close()  # nobody knows what of it the server has done, or will do
+            raise _first_of(error) from None
+        is_refusal = isinstance(error, driver.Error) and statement.pgresult is None
+        if not is_refusal or driver_connection.closed:
             raise
         # Without the parameters: what an event says is nobody's business.
-        raise DBAPIError.instance(text, None, error, driver_error) from error
+        raise DBAPIError.instance(text, None, error, driver.Error) from error
     rows: Sequence[Row] = statement.fetchall()
     return rows
+
+
+def _is_left_busy(driver: Any, driver_connection: Any) -> bool:  # noqa: ANN401
+    """Say whether psycopg has left the pipeline, as Ctrl-C may have it do, before the answers."""
+    libpq = driver_connection.pgconn
+    if libpq.status != driver.pq.ConnStatus.OK:
+        return False  # lost
+    is_active = libpq.transaction_status == driver.pq.TransactionStatus.ACTIVE
+    return is_active or bool(libpq.pipeline_status)
+
+
+def _first_of(error: BaseException) -> BaseException:
+    """Return the Ctrl-C that made psycopg raise an error, or the error."""
+    first: BaseException | None = error
+    while isinstance(first, Exception):
+        first = first.__context__
+    return first or error
 
 
 @functools.cache

@@ -24,6 +24,7 @@ _PLACEHOLDER = re.compile(r"%\((\w+)\)s")
 _NUL = b"\0"
 _ENCODING = "utf-8"
 _ANSWERS = 3
+_PLAIN = (str, float)
 
 
 @attrs.frozen
@@ -74,15 +75,23 @@ class PreparedCommit:
         return name
 
     def values_of(self, parameters: Mapping[str, object]) -> list[bytes | None] | None:
-        """Return parameters as the protocol has them; ``None``: a cursor is to refuse them."""
-        try:
-            values = [
-                None if (value := parameters[name]) is None else str(value).encode(_ENCODING)
-                for name in self.names
-            ]
-        except UnicodeEncodeError:
-            return None
-        return None if any(value is not None and _NUL in value for value in values) else values
+        """Return parameters as the protocol has them; ``None``: a cursor is to say how, or refuse.
+
+        Of a class derived from ``str`` only psycopg knows what it makes of it.
+        """
+        values: list[bytes | None] = []
+        for name in self.names:
+            value = parameters[name]
+            if value is not None and type(value) not in _PLAIN:
+                return None
+            try:
+                encoded = None if value is None else str(value).encode(_ENCODING)
+            except UnicodeEncodeError:
+                return None
+            if encoded is not None and _NUL in encoded:
+                return None
+            values.append(encoded)
+        return values
 
     def execute(
         self, connection: sa.Connection, name: bytes, values: Sequence[bytes | None]

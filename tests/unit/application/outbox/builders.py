@@ -92,20 +92,26 @@ def eventually(condition: Callable[[], object], *, within: dt.timedelta = DEADLI
 
 
 def ctrl_c_once_main_waits() -> threading.Thread:
-    """Start what presses Ctrl-C, for real, once the main thread waits for a task."""
+    """Start what presses Ctrl-C, for real, once the main thread waits for a task.
+
+    It ends when the main thread has noticed.
+    """
     main = threading.main_thread().ident
     assert main is not None
 
     def press() -> None:
-        eventually(lambda: _waits_for_a_task(sys._current_frames()[main]))
+        eventually(main_waits_for_a_task)
+        waiting = sys._current_frames()[main]
         signal.pthread_kill(main, signal.SIGINT)
+        eventually(lambda: sys._current_frames()[main] is not waiting)
 
     thread = threading.Thread(target=press)
     thread.start()
     return thread
 
 
-def _waits_for_a_task(frame: FrameType | None) -> bool:
+def main_waits_for_a_task() -> bool:
+    frame: FrameType | None = sys._current_frames()[threading.main_thread().ident or 0]
     is_waiting = frame is not None and frame.f_code is threading.Condition.wait.__code__
     while frame is not None and frame.f_code is not Task.join.__code__:
         frame = frame.f_back

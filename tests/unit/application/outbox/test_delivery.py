@@ -26,7 +26,14 @@ from pragmatic_ddd.testing.faults import (
     waits_for,
 )
 from pragmatic_ddd_local import CountingMetrics
-from tests.unit.application.outbox.builders import DEADLINE, a_claim, eventually, seconds
+from tests.unit.application.outbox.builders import (
+    DEADLINE,
+    a_claim,
+    ctrl_c_once_main_waits,
+    eventually,
+    main_waits_for_a_task,
+    seconds,
+)
 
 
 @pytest.fixture
@@ -305,6 +312,26 @@ def test_ctrl_c_waits_for_the_send_in_another_thread(
 
     assert outcome.interrupt is not None
     assert (len(outcome.sent), len(outcome.untried)) == (1, 1)
+
+
+def test_ctrl_c_while_it_waits_for_another_thread_has_it_wait_again(
+    delivery: LaneDelivery, publisher: ScriptedPublisher
+) -> None:
+    publisher.side_by_side = 2
+    both_send = threading.Barrier(2)
+
+    def step(message: OutboxMessage, confirm: Callable[[], Receipt]) -> Receipt:
+        both_send.wait(DEADLINE.total_seconds())
+        if threading.current_thread() is not threading.main_thread():
+            ctrl_c_once_main_waits().join()
+            eventually(main_waits_for_a_task)
+        return confirm()
+
+    with publisher.always(step):
+        outcome = delivery.deliver_all([a_claim(1, of="a"), a_claim(2, of="b")], stopped=never)
+
+    assert outcome.interrupt is not None
+    assert (len(outcome.sent), len(outcome.untried)) == (2, 0)
 
 
 def test_aggregates_are_sent_side_by_side_as_the_publisher_says(

@@ -13,7 +13,7 @@ from pragmatic_ddd.application.outbox import BrokerHealth, OutboxRelay, OutboxRe
 from pragmatic_ddd.application.outbox.claim_ahead import ClaimAhead
 from pragmatic_ddd.application.outbox.relay_rounds import RelayRounds
 from pragmatic_ddd.application.outbox.task import Task
-from pragmatic_ddd.errors import BrokerUnavailableError
+from pragmatic_ddd.errors import BrokerUnavailableError, OutboxStoreError
 from pragmatic_ddd.ports import ClaimedMessage, OutboxMessage, OutboxStatus, Receipt
 from pragmatic_ddd.testing.clock import SettableClock
 from pragmatic_ddd.testing.faults import ScriptedPublisher, unavailable
@@ -365,6 +365,29 @@ def test_what_comes_alone_says_nothing_of_the_backlog(
     relay = OutboxRelay(store=store, publisher=publisher, config=_CONFIG)
 
     assert relay._rounds.next().sent == 1
+    assert learnt(relay) == 2
+
+
+def test_a_claim_ahead_that_fails_leaves_nothing_owned_and_says_nothing_of_the_backlog(
+    store: SettlingStore, publisher: ScriptedPublisher
+) -> None:
+    store_unique(store, _SIX)
+    relay = OutboxRelay(store=store, publisher=publisher, config=_CONFIG)
+    held = Held()
+    publisher.on("m1", held)
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(relay._rounds.next)
+        assert held.has_begun.wait(DEADLINE.total_seconds())
+        eventually(lambda: not any(one._task and one._task.is_alive() for one in ahead_of(relay)))
+        held.may_end.set()
+        assert done.result().sent == 2
+    ahead_of(relay)[0]._error = OutboxStoreError("away")
+
+    with pytest.raises(OutboxStoreError, match="away"):
+        relay._rounds.next()
+
+    owned = {3, 4, 5, 6} - store.unclaimed([3, 4, 5, 6])
+    assert len(owned) == 2, "of the claim that failed"
     assert learnt(relay) == 2
 
 
