@@ -1,15 +1,16 @@
 """What the tests of the outbox path build their stories from."""
 
+import contextlib
 import datetime as dt
 import itertools
+import queue
 import signal
-import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
-from types import FrameType
+from collections.abc import Callable, Iterator, Sequence
 
 import attrs
+import pytest
 
 from pragmatic_ddd.application.outbox import EagerOutboxPublisher
 from pragmatic_ddd.application.outbox.task import Task
@@ -91,31 +92,57 @@ def eventually(condition: Callable[[], object], *, within: dt.timedelta = DEADLI
         time.sleep(0.001)
 
 
-def ctrl_c_once_main_waits() -> threading.Thread:
-    """Start what presses Ctrl-C, for real, once the main thread waits for a task.
+class Person:
+    """Presses Ctrl-C, for real and until it is noticed, when the main thread waits for a task."""
 
-    It ends when the main thread has noticed.
-    """
-    main = threading.main_thread().ident
-    assert main is not None
+    def __init__(self) -> None:
+        self.waits: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._is_noticed = threading.Event()
 
-    def press() -> None:
-        eventually(main_waits_for_a_task)
-        waiting = sys._current_frames()[main]
-        signal.pthread_kill(main, signal.SIGINT)
-        eventually(lambda: sys._current_frames()[main] is not waiting)
+    def presses(self, waits: int = 1) -> None:
+        """Press when the main thread waits for the so many-th time."""
+        for _ in range(waits):
+            self.sees_main_wait()
+        main = threading.main_thread().ident
+        assert main is not None
+        while not self._is_noticed.wait(0.01):  # at the very moment before a wait it is not
+            signal.pthread_kill(main, signal.SIGINT)
 
-    thread = threading.Thread(target=press)
-    thread.start()
-    return thread
+    def sees_main_wait(self) -> None:
+        self.waits.get(timeout=DEADLINE.total_seconds())
+
+    def notices(self, *_: object) -> None:
+        """Raise in the main thread, as Python does, but once."""
+        if not self._is_noticed.is_set():
+            self._is_noticed.set()
+            raise KeyboardInterrupt
 
 
-def main_waits_for_a_task() -> bool:
-    frame: FrameType | None = sys._current_frames()[threading.main_thread().ident or 0]
-    is_waiting = frame is not None and frame.f_code is threading.Condition.wait.__code__
-    while frame is not None and frame.f_code is not Task.join.__code__:
-        frame = frame.f_back
-    return is_waiting and frame is not None
+@contextlib.contextmanager
+def a_person() -> Iterator[Person]:
+    person, join = Person(), Task.join
+
+    def noting(task: Task) -> None:
+        if threading.current_thread() is threading.main_thread():
+            person.waits.put(None)
+        join(task)
+
+    before = signal.signal(signal.SIGINT, person.notices)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Task, "join", noting)
+        yield person
+    signal.signal(signal.SIGINT, before)
+
+
+@contextlib.contextmanager
+def ctrl_c_at_wait(number: int = 1) -> Iterator[None]:
+    """Have Ctrl-C pressed when the main thread waits for a task for the so many-th time."""
+    with a_person() as person:
+        thread = threading.Thread(target=person.presses, args=(number,))
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            yield
+        thread.join()
 
 
 def push(eager: EagerOutboxPublisher, *messages: OutboxMessage) -> list[StoredMessage]:

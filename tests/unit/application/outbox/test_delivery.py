@@ -29,9 +29,8 @@ from pragmatic_ddd_local import CountingMetrics
 from tests.unit.application.outbox.builders import (
     DEADLINE,
     a_claim,
-    ctrl_c_once_main_waits,
+    a_person,
     eventually,
-    main_waits_for_a_task,
     seconds,
 )
 
@@ -323,11 +322,11 @@ def test_ctrl_c_while_it_waits_for_another_thread_has_it_wait_again(
     def step(message: OutboxMessage, confirm: Callable[[], Receipt]) -> Receipt:
         both_send.wait(DEADLINE.total_seconds())
         if threading.current_thread() is not threading.main_thread():
-            ctrl_c_once_main_waits().join()
-            eventually(main_waits_for_a_task)
+            person.presses()
+            person.sees_main_wait()
         return confirm()
 
-    with publisher.always(step):
+    with a_person() as person, publisher.always(step):
         outcome = delivery.deliver_all([a_claim(1, of="a"), a_claim(2, of="b")], stopped=never)
 
     assert outcome.interrupt is not None
