@@ -214,8 +214,11 @@ class LaneBoard:
         self._for_idleness.notify_all()
 
     def _has_work(self) -> bool:
-        must_give_up = self._aborted and not self._given_up
-        return bool(self._finished) or must_give_up or self._claim_is_due() or self._has_ended()
+        must_settle = bool(self._finished) or self._must_give_up()
+        return must_settle or self._claim_is_due() or self._has_ended()
+
+    def _must_give_up(self) -> bool:
+        return self._aborted and not self._given_up
 
     def _claim_is_due(self) -> bool:
         due_at = self._lanes.next_claim_at()
@@ -229,4 +232,4 @@ class LaneBoard:
         return self._aborted or (self._closing and not self._room.held)
 
     def _has_ended(self) -> bool:
-        return self._is_over() and not self._sending
+        return self._is_over() and not self._sending and not self._must_give_up()

@@ -329,8 +329,18 @@ def test_an_aborted_board_gives_out_nothing_more(board: LaneBoard) -> None:
     assert board.next_run() is None, "what is ready is given up, not taken"
     board.finish(lane, all_sent(claims))
     settle(board)
-    assert board.take_finished() is None
     assert sorted(ids(board.give_up_everything())) == [2, 3, 4]
+    assert board.take_finished() is None
+
+
+def test_an_aborted_board_has_not_ended_before_everything_is_given_up(board: LaneBoard) -> None:
+    put(board, owned(1))
+    board.close(abort=True)
+
+    assert board.take_finished() == []
+
+    assert ids(board.give_up_everything()) == [1]
+    assert board.take_finished() is None
 
 
 def test_when_everything_is_given_up_no_lane_is_left(board: LaneBoard) -> None:
