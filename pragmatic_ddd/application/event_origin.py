@@ -13,6 +13,7 @@ from typing import TypeVar
 import attrs
 
 from pragmatic_ddd.application.integration_event import IntegrationEvent
+from pragmatic_ddd.application.timestamp import parsed_timestamp
 from pragmatic_ddd.domain.events import DomainEvent
 from pragmatic_ddd.errors import EventDeserializationError
 from pragmatic_ddd.ports import message_headers
@@ -56,27 +57,11 @@ def occurred_at_of(message: OutboxMessage) -> dt.datetime | None:
     if text is None:
         return None
     try:
-        return parsed_occurred_at(text)
+        return parsed_timestamp(text)
     except ValueError as error:
         raise EventDeserializationError(
             message.event_type, f"headers[{message_headers.OCCURRED_AT!r}]", str(error)
         ) from error
-
-
-def parsed_occurred_at(text: str) -> dt.datetime:
-    """Return the instant that an ``occurred-at`` header says.
-
-    Raises:
-        ValueError: It is not a date and a time with its offset.
-    """
-    rule = f"{text!r:.60}: a date and a time with its offset, as in RFC 3339"
-    try:
-        occurred_at = dt.datetime.fromisoformat(text.upper())  # RFC 3339 has a small z, too
-    except ValueError as error:
-        raise ValueError(rule) from error
-    if occurred_at.utcoffset() is None:
-        raise ValueError(rule)
-    return occurred_at
 
 
 def _fill(event: DomainEvent, message: OutboxMessage) -> None:

@@ -3,11 +3,10 @@
 import re
 from typing import Final
 
+from pragmatic_ddd.application.timestamp import TIMESTAMP
+
 _OCCURRED_AT_KEY: Final = b'"occurred_at"'
-_OCCURRED_AT = re.compile(
-    rb'"occurred_at"\s*:\s*'
-    rb'"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d))"'
-)
+_OCCURRED_AT = re.compile(_OCCURRED_AT_KEY + rb'\s*:\s*"(' + TIMESTAMP.encode() + rb')"')
 _FURTHEST_OCCURRED_AT_BYTES: Final = 4096
 _BRACE: Final = ord("{")
 

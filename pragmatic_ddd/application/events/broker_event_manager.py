@@ -192,10 +192,10 @@ class BrokerEventManager(BrokerPublisher):
         if not isinstance(catalogue, IEventTypeCatalogue):
             return
         unreadable = [
-            f"{code!r} of {name}"
+            f"{each.code!r} of {name}"
             for name, subscribers in self._registry.subscribers().items()
             if not catalogue.knows(name)
-            for code in (each.code for each in subscribers)
+            for each in subscribers
         ]
         if unreadable:
             raise SubscriptionError(

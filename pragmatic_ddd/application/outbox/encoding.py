@@ -9,7 +9,8 @@ import attrs
 from attrs import validators
 
 from pragmatic_ddd.application.arguments import can_be_called, implements, of_type
-from pragmatic_ddd.application.event_origin import parsed_occurred_at, with_origin
+from pragmatic_ddd.application.event_origin import with_origin
+from pragmatic_ddd.application.timestamp import parsed_timestamp
 from pragmatic_ddd.domain.aggregate import AggregateRoot
 from pragmatic_ddd.domain.events import DomainEvent
 from pragmatic_ddd.domain.names import checked_name
@@ -129,7 +130,7 @@ def _is_short_text(text: object) -> bool:
 
 def _check_occurred_at(event: DomainEvent, text: str) -> None:
     try:
-        parsed_occurred_at(text)
+        parsed_timestamp(text)
     except ValueError as error:
         raise EventSerializationError(
             event.event_type, f"headers[{OCCURRED_AT!r}]", str(error)

@@ -99,8 +99,8 @@ class LaneBoard:
         while True:
             self._for_workers.get()
             with self._lock:
-                if self._lanes.ready and not self._aborted:
-                    lane = self._lanes.ready.popleft()
+                lane = None if self._aborted else self._lanes.take_ready()
+                if lane is not None:
                     self._sending += 1
                     return lane, lane.take_owned()
                 if self._is_over():
@@ -147,10 +147,9 @@ class LaneBoard:
     def due_claims(self, limit: int) -> list[DueClaim]:
         """Take the lanes whose head is to be claimed now, with at most ``limit`` messages."""
         with self._lock:
-            claims = self._lanes.claims
-            if not claims.queue:
+            if self._lanes.next_claim_at() is None:
                 return []
-            return claims.take_due(limit, now=self.monotonic(), even_early=self._closing)
+            return self._lanes.take_due(limit, now=self.monotonic(), even_early=self._closing)
 
     def claimed(
         self, lane: Lane, claims: Sequence[ClaimedMessage], taken: frozenset[int] = frozenset()
@@ -215,21 +214,22 @@ class LaneBoard:
         self._for_idleness.notify_all()
 
     def _has_work(self) -> bool:
-        must_give_up = self._aborted and not self._given_up
-        return bool(self._finished) or must_give_up or self._claim_is_due() or self._has_ended()
+        must_settle = bool(self._finished) or self._must_give_up()
+        return must_settle or self._claim_is_due() or self._has_ended()
+
+    def _must_give_up(self) -> bool:
+        return self._aborted and not self._given_up
 
     def _claim_is_due(self) -> bool:
-        if self._aborted or not self._lanes.claims.queue:
-            return False
-        return self._closing or self._lanes.claims.queue[0][0] <= self.monotonic()
+        due_at = self._lanes.next_claim_at()
+        return due_at is not None and (self._closing or due_at <= self.monotonic())
 
     def _until_next_claim(self) -> float | None:
-        if self._aborted or not self._lanes.claims.queue:
-            return None
-        return max(0.0, self._lanes.claims.queue[0][0] - self.monotonic())
+        due_at = self._lanes.next_claim_at()
+        return None if due_at is None else max(0.0, due_at - self.monotonic())
 
     def _is_over(self) -> bool:
         return self._aborted or (self._closing and not self._room.held)
 
     def _has_ended(self) -> bool:
-        return self._is_over() and not self._sending
+        return self._is_over() and not self._sending and not self._must_give_up()

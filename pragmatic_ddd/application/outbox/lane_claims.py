@@ -28,20 +28,21 @@ class DueClaim:
 
 @attrs.define(eq=False)
 class LaneClaims:
-    """Lanes in the order of their next try. Its user holds the lock.
+    """Lanes in the order of their next try. Its user holds the lock."""
 
-    Attributes:
-        queue: Monotonic seconds of the try, ticket and lane: a heap. A lane that has gone
-            elsewhere has another ticket by then, or none.
-    """
-
-    queue: list[tuple[float, int, Lane]] = attrs.field(factory=list, init=False)
+    # Monotonic seconds of the try, ticket and lane: a heap. A lane that has gone elsewhere has
+    # another ticket by then, or none.
+    _queue: list[tuple[float, int, Lane]] = attrs.field(factory=list, init=False)
     _tickets: "itertools.count[int]" = attrs.field(factory=itertools.count, init=False)
+
+    def next_at(self) -> float | None:
+        """Return the monotonic second of the next try; ``None``: there is none."""
+        return self._queue[0][0] if self._queue else None
 
     def put(self, lane: Lane) -> None:
         """Queue a lane for its next try."""
         lane.claim_ticket = next(self._tickets)
-        heapq.heappush(self.queue, (lane.claim_at, lane.claim_ticket, lane))
+        heapq.heappush(self._queue, (lane.claim_at, lane.claim_ticket, lane))
 
     def take_due(self, limit: int, *, now: float, even_early: bool) -> list[DueClaim]:
         """Take the lanes whose try is due, with at most ``limit`` messages.
@@ -53,10 +54,10 @@ class LaneClaims:
         """
         due: list[DueClaim] = []
         room = limit
-        while self.queue and room > 0:
-            if self.queue[0][0] > now and not even_early:
+        while self._queue and room > 0:
+            if self._queue[0][0] > now and not even_early:
                 break
-            _, ticket, lane = heapq.heappop(self.queue)
+            _, ticket, lane = heapq.heappop(self._queue)
             if ticket == lane.claim_ticket:
                 lane.claim_ticket = None
                 ids = lane.unowned_ids(room)
@@ -70,3 +71,7 @@ class LaneClaims:
                 )
                 room -= len(ids)
         return due
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        self._queue.clear()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from pragmatic_ddd.application.outbox.lane import Lane
-from pragmatic_ddd.application.outbox.lane_claims import LaneClaims
+from pragmatic_ddd.application.outbox.lane_claims import DueClaim, LaneClaims
 from pragmatic_ddd.ports.outbox_message import ClaimedMessage, StoredMessage
 
 
@@ -22,26 +22,23 @@ class Lanes:
         on_ready: Called for each lane that may be sent from now on.
         on_waiting: Called for each lane that is to be claimed from now on.
         let_go: Called with how many messages take no room any more.
-        by_aggregate: Every lane that has messages.
-        ready: Those that may be sent.
-        claims: Those that are to be claimed.
     """
 
     on_ready: Callable[[], None]
     on_waiting: Callable[[], None]
     let_go: Callable[[int], None]
-    by_aggregate: dict[tuple[str, str], Lane] = attrs.field(factory=dict, init=False)
-    ready: deque[Lane] = attrs.field(factory=deque, init=False)
-    claims: LaneClaims = attrs.field(factory=LaneClaims, init=False)
+    _by_aggregate: dict[tuple[str, str], Lane] = attrs.field(factory=dict, init=False)
+    _ready: deque[Lane] = attrs.field(factory=deque, init=False)
+    _claims: LaneClaims = attrs.field(factory=LaneClaims, init=False)
     _left_behind: set[tuple[str, str]] = attrs.field(factory=set, init=False)
     _passed: bool = attrs.field(default=False, init=False)
 
     def put(self, one: StoredMessage, give_up_at: float) -> None:
         """Add a message to the lane of its aggregate."""
         aggregate = one.message.aggregate
-        lane = self.by_aggregate.get(aggregate)
+        lane = self._by_aggregate.get(aggregate)
         if lane is None:
-            lane = self.by_aggregate[aggregate] = Lane.of(one, give_up_at)
+            lane = self._by_aggregate[aggregate] = Lane.of(one, give_up_at)
             self.place(lane)
             return
         self._let_go_settled(lane, lane.add(one, give_up_at))
@@ -54,11 +51,23 @@ class Lanes:
         if not lane.waiting:
             self._end(lane)
         elif lane.is_owned:
-            self.ready.append(lane)
+            self._ready.append(lane)
             self.on_ready()
         else:
-            self.claims.put(lane)
+            self._claims.put(lane)
             self.on_waiting()
+
+    def take_ready(self) -> Lane | None:
+        """Take the lane that may be sent next; ``None``: there is none."""
+        return self._ready.popleft() if self._ready else None
+
+    def next_claim_at(self) -> float | None:
+        """Return the monotonic second of the next claim; ``None``: there is none to make."""
+        return self._claims.next_at()
+
+    def take_due(self, limit: int, *, now: float, even_early: bool) -> list[DueClaim]:
+        """Take the lanes whose head is to be claimed; see ``LaneClaims``."""
+        return self._claims.take_due(limit, now=now, even_early=even_early)
 
     def claimed(
         self, lane: Lane, claims: Sequence[ClaimedMessage], taken: frozenset[int], now: float
@@ -76,21 +85,21 @@ class Lanes:
         """Remove what waits in a lane; return it, not yet let go."""
         dropped = list(lane.waiting)
         lane.waiting.clear()
-        if not lane.sending:
+        if not lane.sending:  # otherwise it ends when they are settled: nobody can pass it before
             self._end(lane)
         return dropped
 
     def drop_everything(self) -> list[StoredMessage]:
         """Remove what waits in any lane; return it, not yet let go."""
-        dropped = [one for lane in list(self.by_aggregate.values()) for one in self.drop(lane)]
-        self.ready.clear()
-        self.claims.queue.clear()
+        dropped = [one for lane in list(self._by_aggregate.values()) for one in self.drop(lane)]
+        self._ready.clear()
+        self._claims.clear()
         return dropped
 
     def leave_behind(self, stored: Sequence[StoredMessage]) -> None:
         """Note messages that are not taken, and stand behind those of a lane."""
         aggregates = (one.message.aggregate for one in stored)
-        self._left_behind.update(one for one in aggregates if one in self.by_aggregate)
+        self._left_behind.update(one for one in aggregates if one in self._by_aggregate)
 
     def take_passed(self) -> bool:
         """Say whether, since the last call, a lane has ended that had left messages behind."""
@@ -98,7 +107,7 @@ class Lanes:
         return passed
 
     def _end(self, lane: Lane) -> None:
-        self.by_aggregate.pop(lane.aggregate, None)
+        self._by_aggregate.pop(lane.aggregate, None)
         if lane.aggregate in self._left_behind:
             self._left_behind.remove(lane.aggregate)
             self._passed = True

@@ -105,7 +105,22 @@ def test_a_time_of_rfc_3339_is_understood(time: str) -> None:
     assert event.occurred_at == dt.datetime(2026, 1, 2, 3, 4, 5, tzinfo=dt.UTC)
 
 
-@pytest.mark.parametrize("time", ["yesterday", "2026-01-02T03:04:05", "2026-13-02T03:04:05Z"])
+def test_a_leap_second_is_understood_as_the_second_after_it() -> None:
+    event = decoded(a_message(time="2016-12-31T23:59:60Z"))
+
+    assert event.occurred_at == dt.datetime(2017, 1, 1, tzinfo=dt.UTC)
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        "yesterday",
+        "2026-01-02T03:04:05",
+        "2026-13-02T03:04:05Z",
+        "20260102T030405Z",
+        "2026-01-02T03:04:05+01",
+    ],
+)
 def test_another_time_makes_it_unreadable(time: str) -> None:
     with pytest.raises(EventDeserializationError, match="RFC 3339") as caught:
         decoded(a_message(time=time))

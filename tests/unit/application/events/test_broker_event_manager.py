@@ -425,6 +425,21 @@ def test_a_subscriber_of_what_cannot_be_read_is_refused_at_the_start() -> None:
         assert manager.client is not None
 
 
+def test_after_that_refusal_more_may_still_be_registered() -> None:
+    registry = EventTypeRegistry(OrderPaid)
+    manager = a_manager(serializer=OrjsonEventSerializer(registry))
+    manager.register_subscriber("stock", OrderPlaced, print)
+    with pytest.raises(SubscriptionError, match="cannot read"):
+        manager.start()
+
+    registry.register(OrderPlaced)
+    manager.register_subscriber("mail", OrderPaid, print)
+
+    with manager:
+        assert set(manager.subscribers()) == {"shop.order.placed", "shop.order.paid"}
+        assert manager.client is not None
+
+
 def test_a_serializer_that_cannot_tell_what_it_reads_is_trusted() -> None:
     manager = a_manager(serializer=Untold())
     manager.register_subscriber("stock", OrderPlaced, print)

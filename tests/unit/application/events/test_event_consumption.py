@@ -251,6 +251,24 @@ def test_an_event_that_one_inbox_cannot_place_is_tried_again_for_the_others(
     assert consumer.metrics.count("consume_failed", subscriber="counts", final=False) == 0
 
 
+def test_after_its_last_try_everybody_who_failed_is_called_when_it_is_replayed(
+    consumer: Consumer,
+) -> None:
+    received = consumer.received()
+    consumer.add("succeeds")
+    consumer.add("counts")
+    consumer.add("fails")
+    consumer.fails["counts"] = UnplacedEventError("counts", received.message.message_id, "unsaid")
+    consumer.fails["fails"] = ValueError("not yet")
+    with pytest.raises(SubscribersFailedError) as caught:
+        consumer.handle(received, final=True)
+    assert not is_final(caught.value)
+
+    consumer.fails.clear()
+
+    assert consumer.handle(received) == ["counts", "fails"]
+
+
 @pytest.mark.parametrize(
     "error",
     [

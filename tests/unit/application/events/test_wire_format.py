@@ -190,6 +190,8 @@ def test_the_time_is_when_the_event_occurred() -> None:
     [
         ('{"occurred_at":"2026-01-02T03:04:05Z"}', "2026-01-02T03:04:05Z"),
         ('{"a": 1,\n "occurred_at": "2026-01-02T03:04:05-09:30"}', "2026-01-02T03:04:05-09:30"),
+        ('{"occurred_at":"2026-01-02t03:04:05.5z"}', "2026-01-02t03:04:05.5z"),
+        ('{"occurred_at":"2016-12-31T23:59:60Z"}', "2016-12-31T23:59:60Z"),
         ('{"line":{"occurred_at":"2026-01-02T03:04:05Z"}}', None),
         ('[{"occurred_at":"2026-01-02T03:04:05Z"}]', None),
         ('{"line":[{"a":1}],"occurred_at":"2026-01-02T03:04:05Z"}', None),
@@ -198,6 +200,8 @@ def test_the_time_is_when_the_event_occurred() -> None:
         ('{"occurred_at":"yesterday"}', None),
         ('{"occurred_at":"2026-01-02T03:04:05"}', None),
         ('{"occurred_at":"1890-01-02T03:04:05+00:53:28"}', None),
+        ('{"occurred_at":"2026-13-02T03:04:05Z"}', None),
+        ('{"occurred_at":"2026-01-02T03:04:05+01:99"}', None),
         ('{"occurred_at":1767323045}', None),
     ],
 )

@@ -787,6 +787,35 @@ def test_shutdown_ends_a_lane_after_the_send_in_hand(
     assert len(store.claim_pending(batch_size=9, lease=DEADLINE)) == 1
 
 
+def test_shutdown_gives_back_what_is_being_claimed_when_its_time_is_over(
+    make_eager: MakeEager,
+    store: WatchedStore,
+    publisher: ScriptedPublisher,
+    gate: threading.Event,
+) -> None:
+    eager = make_eager(shutdown_timeout=0.01)
+    claims = threading.Event()
+
+    def slow(name: str) -> None:
+        if name == "claim":
+            claims.set()
+            gate.wait(DEADLINE.total_seconds())
+
+    store.before = slow
+    push(eager, a_message("m1", version=None))
+    assert claims.wait(DEADLINE.total_seconds())
+    ending = threading.Thread(target=eager.shutdown)
+    ending.start()
+    eventually(lambda: eager._board.is_aborted)
+
+    gate.set()
+    ending.join(DEADLINE.total_seconds())
+
+    assert publisher.delivered == []
+    assert store.calls == [("claim", 1), ("release", 1)]
+    assert len(store.claim_pending(batch_size=9, lease=DEADLINE)) == 1
+
+
 def test_a_result_that_could_not_be_written_is_written_at_the_very_end(
     make_eager: MakeEager, store: WatchedStore
 ) -> None:

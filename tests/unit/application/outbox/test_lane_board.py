@@ -74,8 +74,9 @@ def held(board: LaneBoard) -> int:
 def is_empty(board: LaneBoard) -> bool:
     return not (
         board._room.held
-        or board._lanes.by_aggregate
-        or board._lanes.ready
+        or board._lanes._by_aggregate
+        or board._lanes._ready
+        or board._lanes._left_behind
         or board._finished
         or board._sending
     )
@@ -104,10 +105,10 @@ def test_what_is_stored_while_its_lane_is_sending_waits_for_it(board: LaneBoard)
     lane, claims = run(board)
 
     put(board, owned(2))
-    assert not board._lanes.ready, "no second thread sends for the same aggregate"
+    assert not board._lanes._ready, "no second thread sends for the same aggregate"
 
     board.finish(lane, all_sent(claims))
-    assert not board._lanes.ready, "not before its predecessor is settled"
+    assert not board._lanes._ready, "not before its predecessor is settled"
     settle(board)
     assert ids(run(board)[1]) == [2]
 
@@ -227,7 +228,7 @@ def test_a_lane_that_is_being_claimed_is_nowhere_else(board: LaneBoard) -> None:
 
     put(board, owned(2))  # 1 was sent by somebody else meanwhile
 
-    assert not board._lanes.ready
+    assert not board._lanes._ready
     assert board.due_claims(100) == []
     board.claimed(due.lane, [])
     assert ids(run(board)[1]) == [2]
@@ -328,8 +329,47 @@ def test_an_aborted_board_gives_out_nothing_more(board: LaneBoard) -> None:
     assert board.next_run() is None, "what is ready is given up, not taken"
     board.finish(lane, all_sent(claims))
     settle(board)
-    assert board.take_finished() is None
     assert sorted(ids(board.give_up_everything())) == [2, 3, 4]
+    assert board.take_finished() is None
+
+
+def test_an_aborted_board_has_not_ended_before_everything_is_given_up(board: LaneBoard) -> None:
+    put(board, owned(1))
+    board.close(abort=True)
+
+    assert board.take_finished() == []
+
+    assert ids(board.give_up_everything()) == [1]
+    assert board.take_finished() is None
+
+
+def test_when_everything_is_given_up_no_lane_is_left(board: LaneBoard) -> None:
+    put(board, owned(1, of="a"), unowned(2, of="b"))
+    board.close(abort=True)
+
+    given_up = board.give_up_everything()
+
+    assert ids(given_up) == [1, 2]
+    board.let_go(2)
+    assert is_empty(board)
+    assert board.due_claims(100) == []
+
+
+def test_a_lane_that_is_being_sent_ends_when_it_is_settled_though_everything_is_given_up(
+    board: LaneBoard,
+) -> None:
+    put(board, owned(1))
+    lane, claims = run(board)
+    board.leave_behind([unowned(2)])
+    board.close(abort=True)
+
+    assert board.give_up_everything() == []
+    assert not board.take_passed(), "nobody can take what is behind 1 before that is settled"
+
+    board.finish(lane, all_sent(claims))
+    settle(board)
+    assert board.take_passed()
+    assert is_empty(board)
 
 
 def test_an_aborted_board_waits_for_what_is_being_sent_without_turning_in_circles(
@@ -365,6 +405,29 @@ def test_a_waiting_worker_hears_of_what_is_put(board: LaneBoard) -> None:
 
     thread.join(DEADLINE.total_seconds())
     assert [claim.id for _, claims in taken for claim in claims] == [1]
+
+
+def test_a_waiting_coordinator_hears_of_what_is_to_be_claimed(
+    board: LaneBoard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits = threading.Event()
+    wait = board._for_coordinator.wait
+
+    def noted(timeout: float | None = None) -> bool:
+        waits.set()  # under the lock: what is put from now on finds it waiting
+        return wait(timeout)
+
+    monkeypatch.setattr(board._for_coordinator, "wait", noted)
+    answers: list[list[FinishedLane] | None] = []
+    thread = threading.Thread(target=lambda: answers.append(board.take_finished()))
+    thread.start()
+    assert waits.wait(DEADLINE.total_seconds())
+
+    put(board, unowned(1))
+
+    thread.join(DEADLINE.total_seconds())
+    assert answers == [[]], "without a claim to come it had no time to wake up at"
+    assert [one.ids for one in board.due_claims(100)] == [[1]]
 
 
 def test_idle_is_when_nothing_is_held(board: LaneBoard) -> None:
@@ -403,6 +466,18 @@ def test_a_lane_that_has_left_messages_behind_says_so_once_when_it_ends(board: L
     board.finish(lane, all_sent(claims))
     settle(board)
     assert board.take_passed()
+    assert not board.take_passed()
+
+
+def test_what_is_behind_no_lane_is_not_remembered(board: LaneBoard) -> None:
+    board.leave_behind([unowned(1)])
+    assert is_empty(board)
+
+    put(board, owned(2))
+    lane, claims = run(board)
+    board.finish(lane, all_sent(claims))
+    settle(board)
+
     assert not board.take_passed()
 
 

@@ -156,8 +156,8 @@ def test_after_any_faults_everything_is_sent_in_order_and_nothing_is_held(seed: 
     assert (
         board._room.held,
         board._sending,
-        board._lanes.by_aggregate,
-        list(board._lanes.ready),
+        board._lanes._by_aggregate,
+        list(board._lanes._ready),
     ) == (0, 0, {}, [])
     assert board._room._reserved_count == 0
     assert len(everything) > 200, "a story with enough events to tell"
