@@ -158,9 +158,9 @@ class RelayRounds:
     def _make_ready_for(self, claimed: list[ClaimedMessage]) -> None:
         """Do what is to be done before these are sent; if that fails, they are to be given back."""
         try:
-            if claimed[0].taken_over:  # what may kill the process would take those along
+            if claimed[0].taken_over:  # what may kill the process would take others along
                 self._give_back_what_is_ahead()
-                self.settling.finish()
+                self.settling.finish()  # the marks, too
             elif self._gains_from_claiming_ahead(claimed):
                 token = self.settling.confirmed_token
                 self._ahead.begin(
