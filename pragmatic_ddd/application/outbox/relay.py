@@ -31,7 +31,7 @@ from pragmatic_ddd.application.outbox.relay_pace import RelayPace
 from pragmatic_ddd.application.outbox.relay_round import RelayRound
 from pragmatic_ddd.application.outbox.relay_rounds import RelayRounds
 from pragmatic_ddd.application.outbox.reused_threads import ReusedThreads
-from pragmatic_ddd.application.outbox.threads import is_of_the_main_thread
+from pragmatic_ddd.application.outbox.threads import OneThread, is_of_the_main_thread
 from pragmatic_ddd.application.outbox.wave_delivery import Delivery, delivery_through
 from pragmatic_ddd.application.wake_up import WakeUp
 from pragmatic_ddd.ports.events import IStoredEventPublisher
@@ -150,7 +150,7 @@ class OutboxRelay:
         if self._stopping:
             raise RuntimeError("this relay was shut down: make a new one")
         if self._thread is None:
-            self._thread = threading.Thread(target=self.run, name="outbox-relay", daemon=True)
+            self._thread = OneThread("outbox-relay", self.run)
             self._thread.start()
             call_at_exit(self.shutdown)
 

@@ -1,9 +1,42 @@
 """Threads that do one thing and end; tests run them in an order of their own."""
 
 import datetime as dt
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable
+
+
+class OneThread(threading.Thread):
+    """A daemon thread that can be waited for again, after Ctrl-C has ended a wait.
+
+    ``threading.Thread`` cannot before CPython 3.13: a ``join`` that is interrupted takes the thread
+    for stopped, so that ``is_alive`` denies it and the next ``join`` returns at once.
+    """
+
+    def __init__(self, name: str, work: Callable[[], object]) -> None:
+        super().__init__(name=name, daemon=True)
+        self._work = work
+        self._is_over = threading.Event()
+        self._process = os.getpid()
+
+    def run(self) -> None:
+        """Do the work; called by the thread itself."""
+        try:
+            self._work()
+        finally:
+            self._is_over.set()
+
+    def is_alive(self) -> bool:
+        """Say whether it works; in a child that was forked, it does not."""
+        has_begun = self.ident is not None
+        return has_begun and not self._is_over.is_set() and self._process == os.getpid()
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait until its work is done, at most ``timeout`` seconds."""
+        if self.is_alive():
+            self._is_over.wait(timeout)
+
 
 StartThread = Callable[[str, Callable[[], None]], threading.Thread]
 
@@ -14,7 +47,7 @@ def start_thread(name: str, work: Callable[[], None]) -> threading.Thread:
     Raises:
         RuntimeError: There are no more threads to be had.
     """
-    thread = threading.Thread(target=work, name=name, daemon=True)
+    thread = OneThread(name, work)
     thread.start()
     return thread
 
