@@ -11,7 +11,7 @@ server might have. See ADR 0022.
 import functools
 import re
 from collections import OrderedDict
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, Self
 
 import attrs
@@ -23,8 +23,13 @@ Row = tuple[str, int, bool]
 _PLACEHOLDER = re.compile(r"%\((\w+)\)s")
 _NUL = b"\0"
 _ENCODING = "utf-8"
+_CLIENT_ENCODING = b"UTF8"  # as the server calls it
 _ANSWERS = 3
-_PLAIN = (str, float)
+_WRITERS: Mapping[type, Callable[[Any], bytes | None]] = {
+    str: str.encode,
+    float: lambda value: repr(value).encode(),
+    type(None): lambda _: None,
+}
 
 
 @attrs.frozen
@@ -56,18 +61,18 @@ class PreparedCommit:
         the statement through a cursor each time.
         """
         driver_connection: Any = connection.connection.driver_connection
-        driver: Any = connection.dialect.loaded_dbapi
+        libpq, driver = driver_connection.pgconn, connection.dialect.loaded_dbapi
         prepared = getattr(getattr(driver_connection, "_prepared", None), "_names", None)
         if (
             not isinstance(prepared, OrderedDict)
             or driver_connection.prepare_threshold is None
-            or driver_connection.info.encoding != _ENCODING  # the session may have set its own
+            or libpq.parameter_status(b"client_encoding") != _CLIENT_ENCODING  # a session's own
             # Otherwise a cursor begins one, as the connection says: its isolation, read only.
-            or driver_connection.pgconn.transaction_status != driver.pq.TransactionStatus.INTRANS
-            or driver_connection.pgconn.pipeline_status
+            or libpq.transaction_status != driver.pq.TransactionStatus.INTRANS
+            or libpq.pipeline_status
         ):
             return None
-        key = next((key for key in prepared if key[0] == self.query), None)
+        key = next((key for key in reversed(prepared) if key[0] == self.query), None)
         if key is None:
             return None
         prepared.move_to_end(key)  # used: psycopg lets go of what was not for longest
@@ -79,19 +84,12 @@ class PreparedCommit:
 
         Of a class derived from ``str`` only psycopg knows what it makes of it.
         """
-        values: list[bytes | None] = []
-        for name in self.names:
-            value = parameters[name]
-            if value is not None and type(value) not in _PLAIN:
-                return None
-            try:
-                encoded = None if value is None else str(value).encode(_ENCODING)
-            except UnicodeEncodeError:
-                return None
-            if encoded is not None and _NUL in encoded:
-                return None
-            values.append(encoded)
-        return values
+        found = [parameters[name] for name in self.names]
+        try:
+            values = [_WRITERS[type(value)](value) for value in found]
+        except (KeyError, UnicodeEncodeError):  # an odd class, half a surrogate
+            return None
+        return None if _NUL in b"".join(filter(None, values)) else values
 
     def execute(
         self, connection: sa.Connection, name: bytes, values: Sequence[bytes | None]
