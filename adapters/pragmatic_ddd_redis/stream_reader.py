@@ -30,6 +30,7 @@ _BEGINNING = b"0-0"
 _END = "$"
 _HIGHEST_NUMBER = 2**64 - 1
 _NO_GROUP = "NOGROUP"
+_NO_STREAM = "no such key"
 _GROUP_IS_THERE = "BUSYGROUP"
 _SHORTEST_WAIT = dt.timedelta(milliseconds=1)
 
@@ -74,7 +75,8 @@ class StreamReader:
         """Make sure that stream and group exist.
 
         Where they were deleted since ``take_over``, a group that begins with what is new goes on
-        behind what it has had: what was added meanwhile is not skipped.
+        behind what it has had, and reads a stream that was begun anew from its first entry: what
+        was added meanwhile is not skipped.
 
         Raises:
             NotSentError: The server cannot be reached.
@@ -171,9 +173,23 @@ class StreamReader:
         self._settled = entry.id
 
     def _beginning(self) -> str | bytes:
-        if self.start_at == _END and self._settled is not None:
-            return self._settled
-        return self.start_at
+        if self.start_at != _END or self._settled is None:
+            return self.start_at
+        # A stream never goes back, but a new one may begin below what the deleted one had reached:
+        # ids are the server's clock, which may have been set back.
+        is_another = _place(self._highest_id()) < _place(self._settled)
+        return _BEGINNING if is_another else self._settled
+
+    def _highest_id(self) -> bytes:
+        """Return the id of the newest entry that the stream ever had."""
+        try:
+            answer = self.connections.ask("XINFO", "STREAM", self.stream)
+        except RefusedCommandError as error:
+            if _NO_STREAM not in str(error):
+                raise
+            return _BEGINNING
+        parts = cast("list[bytes]", answer)
+        return parts[parts.index(b"last-generated-id") + 1]
 
     def _run(self, script: str, *arguments: str | int) -> object:
         """Run a script that needs the lease; ``None`` says that it is lost."""

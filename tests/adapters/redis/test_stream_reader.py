@@ -241,27 +241,46 @@ def test_a_deleted_group_is_made_again(
     assert read_numbers(reader) == [b"1"]
 
 
-@pytest.mark.parametrize("what", ["stream", "group"])
+@pytest.mark.parametrize(
+    ("deleted", "added", "comes"),
+    [
+        ("group", "7-0", ["3", "4"]),
+        ("stream", "7-0", ["4"]),
+        pytest.param("stream", "4-0", ["4"], id="stream-and-the-clock-was-set-back"),
+        pytest.param("stream", None, ["4"], id="stream-and-added-after-it-was-noticed"),
+    ],
+)
 def test_a_group_that_begins_with_what_is_new_skips_nothing_when_it_is_made_again(
-    client: "redis.Redis", reached: RedisConnections, topic: str, group: str, what: str
+    client: "redis.Redis",
+    reached: RedisConnections,
+    topic: str,
+    group: str,
+    *,
+    deleted: str,
+    added: str | None,
+    comes: list[str],
 ) -> None:
-    add(client, topic, 1)
+    client.xadd(topic, {"n": 1}, id="5-0")
     reader = a_reader(reached, topic, group)
     reader.start_at = "$"
     assert reader.lease.acquire()
     reader.take_over()
-    add(client, topic, 2, 3)
+    client.xadd(topic, {"n": 2}, id="5-1")
+    client.xadd(topic, {"n": 3}, id="6-0")
     second, _ = read_all(reader)
     reader.acknowledge(second)
-    if what == "stream":
+    if deleted == "stream":
         client.delete(topic)
     else:
         client.xgroup_destroy(topic, group)
-    add(client, topic, 4)
+    if added is not None:
+        client.xadd(topic, {"n": 4}, id=added)
 
     reader.begin_anew()
     assert read_numbers(reader) == []
-    assert read_numbers(reader) == ([b"4"] if what == "stream" else [b"3", b"4"])
+    if added is None:
+        client.xadd(topic, {"n": 4}, id="4-0")
+    assert read_numbers(reader) == [number.encode() for number in comes]
 
 
 def test_a_group_that_is_made_again_begins_with_the_oldest_that_was_left(
