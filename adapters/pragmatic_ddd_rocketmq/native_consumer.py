@@ -172,13 +172,11 @@ class NativeConsumer:
             self._log_stop(idle=idle)
         return left
 
-    def end(self) -> bool:
+    def end(self) -> None:
         """Close it, because the process ends, and keep native threads out of Python."""
-        left = self.close(within=_END_BOUND)
-        if not left and not self._parked:
+        if not self.close(within=_END_BOUND) and not self._parked:
             self._gate.acquire()
             self._parked = True
-        return left
 
     def _started_handle(self) -> int:
         native = self.library.functions

@@ -4,13 +4,12 @@
      ▲               │                          └──▶ ABANDONED   a native call does not return
      └──── failed ───┘
 
-Calls before the start, after the shutdown and beside it are segmentation faults in the library,
-so that every call is counted under a lock.
+A call before the start is a segmentation fault in the library, and two users of one producer
+would not know of each other's sends, so that every call is counted under a lock.
 """
 
 import datetime as dt
 import enum
-import itertools
 import logging
 import os
 import threading
@@ -20,7 +19,6 @@ import attrs
 
 from pragmatic_ddd_rocketmq.credentials import Credentials
 from pragmatic_ddd_rocketmq.errors import NotSentError, RocketMqStartError
-from pragmatic_ddd_rocketmq.first_sends import FirstSends
 from pragmatic_ddd_rocketmq.helper_thread import (
     HelperEndedError,
     HelperThread,
@@ -31,15 +29,16 @@ from pragmatic_ddd_rocketmq.native_library import NativeLibrary
 from pragmatic_ddd_rocketmq.native_send import SendReceipt, attempt
 from pragmatic_ddd_rocketmq.outgoing_message import OutgoingMessage
 from pragmatic_ddd_rocketmq.process_end import keep_until_end, let_go, refuse_after_fork
+from pragmatic_ddd_rocketmq.started_producer import (
+    ProducerSettings,
+    StartedProducer,
+    keep,
+    start_or_reuse,
+)
 
 _logger = logging.getLogger(__name__)
 
-_OK = 0
-_LARGEST_MESSAGE_BYTES = 4 * 1024 * 1024
-_LOG_LEVEL_WARN = 3
-_SHUTDOWN_BOUND = dt.timedelta(seconds=10)
 _GLANCE_SECONDS = 0.005
-_instances = itertools.count(1)
 
 
 class _State(enum.Enum):
@@ -69,11 +68,10 @@ class NativeProducer:
     send_timeout: dt.timedelta
     credentials: Credentials | None = None
     _state: _State = attrs.field(default=_State.NEW, init=False)
-    _handle: int | None = attrs.field(default=None, init=False, repr=False)
+    _started: StartedProducer | None = attrs.field(default=None, init=False, repr=False)
     _in_flight: int = attrs.field(default=0, init=False)
     # Reentrant: a signal handler may close it while the main thread is just using it.
     _lock: "threading.RLock" = attrs.field(factory=threading.RLock, init=False, repr=False)
-    _first_sends: FirstSends = attrs.field(factory=FirstSends, init=False, repr=False)
     _helper: HelperThread = attrs.field(factory=HelperThread, init=False, repr=False)
     _pid: int = attrs.field(factory=os.getpid, init=False)
 
@@ -89,14 +87,14 @@ class NativeProducer:
             if self._state is not _State.NEW:
                 raise RocketMqStartError(f"producer of {self.group} is {self._state.value}")
             self._state = _State.STARTING
-        handle = None
+        started = None
         try:
-            handle = self._started_handle()
+            started = self._start()
         finally:
             with self._lock:
-                self._handle = handle
+                self._started = started
                 self._pid = os.getpid()
-                self._state = _State.NEW if handle is None else _State.RUNNING
+                self._state = _State.NEW if started is None else _State.RUNNING
         self._helper.start()
 
     def send(self, message: OutgoingMessage) -> SendReceipt:
@@ -114,14 +112,15 @@ class NativeProducer:
         return self._send(message)
 
     def close(self, *, within: dt.timedelta) -> bool:
-        """Refuse new sends, wait for those in flight, disconnect. A second call does nothing.
+        """Refuse new sends, and wait for those in flight. A second call does nothing.
+
+        The connection stays until the process ends: see ``started_producer``.
 
         Args:
-            within: How long to wait for the sends in flight; the native shutdown may take
-                10 s more.
+            within: How long to wait for the sends in flight.
 
         Returns:
-            Whether it is disconnected; where not, it stays until the process ends.
+            Whether all of them have ended.
         """
         if self._pid != os.getpid():
             return False
@@ -131,10 +130,11 @@ class NativeProducer:
             if self._state is not _State.RUNNING:
                 return self._state is _State.CLOSED
             self._state = _State.CLOSING
-        gone = self._becomes_idle(within) and self._shut_down()
+        idle = self._becomes_idle(within)
         self._helper.stop()
-        self._state = _State.CLOSED if gone else _State.ABANDONED
-        if gone:
+        self._state = _State.CLOSED if idle else _State.ABANDONED
+        if idle:
+            self._give_back()
             let_go(self)
         else:
             _logger.error(
@@ -142,34 +142,31 @@ class NativeProducer:
                 "process ends",
                 self.group,
             )
-        return gone
+        return idle
 
-    def end(self) -> bool:
+    def end(self) -> None:
         """Close it, because the process ends."""
-        return self.close(within=self.send_timeout + dt.timedelta(seconds=1))
+        self.close(within=self.send_timeout + dt.timedelta(seconds=1))
 
-    def _started_handle(self) -> int:
-        native = self.library.functions
-        name_servers = self.name_servers.resolved()
-        keep_until_end(self)
-        handle: int = native.CreateOrderlyProducer(self.group.encode())
-        instance = f"pragmatic-ddd-{os.getpid()}-{next(_instances)}"
-        native.SetProducerInstanceName(handle, instance.encode())
-        native.SetProducerNameServerAddress(handle, str(name_servers).encode())
-        native.SetProducerSendMsgTimeout(handle, int(self.send_timeout.total_seconds() * 1000))
-        native.SetProducerMaxMessageSize(handle, _LARGEST_MESSAGE_BYTES)
-        native.SetProducerLogLevel(handle, _LOG_LEVEL_WARN)
-        if self.credentials is not None:
-            native.SetProducerSessionCredentials(handle, *self.credentials.encoded())
-        if native.StartProducer(handle) == _OK:
-            return handle
-        reason = self.library.last_error()
-        native.DestroyProducer(handle)
-        let_go(self)
-        raise RocketMqStartError(
-            f"producer of {self.group} at {self.name_servers} did not start: {reason}; where this "
-            f"is about a file or folder, set rocketmq.log-folder to one that can be written"
+    def _start(self) -> StartedProducer:
+        settings = ProducerSettings(
+            library=self.library,
+            name_servers=self.name_servers.resolved(),
+            group=self.group,
+            send_timeout=self.send_timeout,
+            credentials=self.credentials,
         )
+        keep_until_end(self)
+        try:
+            return start_or_reuse(settings)
+        except BaseException:
+            let_go(self)
+            raise
+
+    def _give_back(self) -> None:
+        started, self._started = self._started, None
+        if started is not None:
+            keep(started)
 
     def _send_for_main_thread(self, message: OutgoingMessage) -> SendReceipt:
         with self._lock:
@@ -181,21 +178,24 @@ class NativeProducer:
 
     def _send(self, message: OutgoingMessage) -> SendReceipt:
         with self._lock:
-            handle = self._check_running()
+            started = self._check_running()
             self._in_flight += 1
         try:
-            if self._first_sends.are_over(message.topic):
-                return attempt(self.library, handle, message, self.name_servers)
-            with self._first_sends.alone(message.topic):
-                return attempt(self.library, handle, message, self.name_servers)
+            if started.first_sends.are_over(message.topic):
+                return self._attempt(started, message)
+            with started.first_sends.alone(message.topic):
+                return self._attempt(started, message)
         finally:
             with self._lock:
                 self._in_flight -= 1
 
-    def _check_running(self) -> int:
-        if self._state is not _State.RUNNING or self._handle is None:
+    def _attempt(self, started: StartedProducer, message: OutgoingMessage) -> SendReceipt:
+        return attempt(self.library, started.handle, message, self.name_servers)
+
+    def _check_running(self) -> StartedProducer:
+        if self._state is not _State.RUNNING or self._started is None:
             raise NotSentError(f"producer of {self.group} is {self._state.value}")
-        return self._handle
+        return self._started
 
     def _refuse_other_process(self) -> None:
         """Refuse before any lock: the parent may have held it while it forked."""
@@ -210,15 +210,3 @@ class NativeProducer:
         while self._in_flight > 0 and time.monotonic() < deadline:
             time.sleep(_GLANCE_SECONDS)
         return self._in_flight == 0
-
-    def _shut_down(self) -> bool:
-        """Disconnect, on the helper's thread, because the call may never return."""
-        native = self.library.functions
-        handle = self._handle
-        if not self._helper.is_done(
-            lambda: native.ShutdownProducer(handle), within=_SHUTDOWN_BOUND
-        ):
-            return False
-        native.DestroyProducer(handle)
-        self._handle = None
-        return True

@@ -1,10 +1,10 @@
 """How a process ends in which a native client was started.
 
 When a process ends, the library's own destructors wait for its threads: for ever where a client
-was not shut down, where a consumer lives, or where a child made by ``fork`` has ended before
-and taken the library's wake-up call with it. So the destructors never run here. At the end of
-the interpreter every live client is shut down, within bounds, and then the C library is told to
-leave with ``_exit`` and the exit status that the process has, before any destructor.
+was not shut down, as none is safely, or where a child made by ``fork`` has ended before and
+taken the library's wake-up call with it. So the destructors never run here. At the end of the
+interpreter every live client is closed, within bounds, and then the C library is told to leave
+with ``_exit`` and the exit status that the process has, before any destructor.
 
 A service that consumes ends its ``main`` with ``leave_process`` instead, so that no native
 thread delivers into an interpreter that is being taken down.
@@ -28,12 +28,8 @@ _logger = logging.getLogger(__name__)
 class NativeClient(Protocol):
     """A producer or consumer that has native threads."""
 
-    def end(self) -> bool:
-        """Shut down within a bound, because the process ends. Never raises.
-
-        Returns:
-            Whether it is gone: its native threads have ended.
-        """
+    def end(self) -> None:
+        """Let no native thread call Python any more, within a bound. Never raises."""
 
 
 @attrs.define(eq=False)
@@ -62,7 +58,7 @@ def refuse_after_fork() -> None:
 
 
 def keep_until_end(client: NativeClient) -> None:
-    """Hold a client that is being started, and shut it down when the process ends."""
+    """Hold a client that is being started, and end it when the process ends."""
     refuse_after_fork()
     with _process.lock:
         if _process.pid is None:
@@ -73,7 +69,7 @@ def keep_until_end(client: NativeClient) -> None:
 
 
 def let_go(client: NativeClient) -> None:
-    """Forget a client whose native threads have ended."""
+    """Forget a client that was closed, or did not start."""
     with _process.lock:
         if client in _process.clients:
             _process.clients.remove(client)
@@ -82,7 +78,7 @@ def let_go(client: NativeClient) -> None:
 def leave_process(status: int = 0) -> NoReturn:
     """End the process at once: the last call in the ``main`` of a service that consumes.
 
-    Shuts every native client down within bounds, flushes logging and the standard streams, and
+    Ends every native client within bounds, flushes logging and the standard streams, and
     leaves without running destructors, ``atexit`` functions or ``finally`` blocks further up.
     Whatever else must be finished, such as an eager publisher, is finished before.
 
@@ -100,15 +96,15 @@ def leave_process(status: int = 0) -> NoReturn:
 
 
 def _end_process() -> None:
-    """Make sure of the end first, then shut down what lives."""
+    """Make sure of the end first, then end what lives."""
     try:
         leave_without_destructors()
     except (OSError, AttributeError):
         status_is_kept = False
     else:
         status_is_kept = True
-    all_gone = _end_clients()
-    if status_is_kept or all_gone:
+    _end_clients()
+    if status_is_kept:
         return
     _logger.error(
         "the C library cannot keep the exit status; leaving with 1: end main() with "
@@ -118,13 +114,13 @@ def _end_process() -> None:
     os._exit(1)
 
 
-def _end_clients() -> bool:
+def _end_clients() -> None:
     if _process.pid != os.getpid():  # a forked child: the clients are its parent's
-        return False
+        return
     with _process.lock:
         consumers_before_producers = list(reversed(_process.clients))
-    gone = [client.end() for client in consumers_before_producers]
-    return all(gone)
+    for client in consumers_before_producers:
+        client.end()
 
 
 def leave_without_destructors() -> None:

@@ -65,18 +65,14 @@ class HandwrittenRocketMq:
         native.SetProducerMaxMessageSize(handle, _LARGEST_MESSAGE_BYTES)
         if native.StartProducer(handle) != _OK:
             raise BenchError("the bare producer does not start")
-        try:
-            with ThreadPoolExecutor(threads) as pool:
-                yield cls(
-                    library=loaded,
-                    handle=handle,
-                    topic=topic.encode(),
-                    threads=pool,
-                    side_by_side=threads,
-                )
-        finally:
-            native.ShutdownProducer(handle)
-            native.DestroyProducer(handle)
+        with ThreadPoolExecutor(threads) as pool:  # no shutdown of the producer: that may abort
+            yield cls(
+                library=loaded,
+                handle=handle,
+                topic=topic.encode(),
+                threads=pool,
+                side_by_side=threads,
+            )
 
     def send(self, messages: Sequence[OutboxMessage]) -> float:
         """Send all, and return how many seconds it has taken."""

@@ -148,6 +148,37 @@ def test_a_send_after_the_shutdown_is_refused() -> None:
     assert producer.close(within=A_WHILE)
 
 
+def test_what_was_closed_stays_connected_and_is_used_again() -> None:
+    """Shutting a producer down may end the process; one more for each start would be too many."""
+    result = child.run(
+        """
+        from pragmatic_ddd_rocketmq.native_producer import NativeProducer
+        def a_running_producer(group="shop"):
+            producer = NativeProducer(library=a_library(), name_servers=name_servers(),
+                                      group=group, send_timeout=timedelta(seconds=3))
+            producer.start()
+            warm_up(producer, topic)
+            return producer
+        def threads():
+            return len(os.listdir("/proc/self/task"))
+        topic = unique("again")
+        producer = a_running_producer()
+        producer.close(within=timedelta(seconds=5))
+        before = threads()
+        for _ in range(20):
+            a_running_producer().close(within=timedelta(seconds=5))
+        print(threads() - before <= 1)  # a helper's own ends a little later
+        one, other = a_running_producer(), a_running_producer()
+        print(one._started is other._started, threads() - before > 5)
+        one.close(within=timedelta(seconds=5))
+        print(a_running_producer("another")._started.settings.group)
+        """
+    )
+
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.split() == ["True", "False", "True", "another"]
+
+
 def test_a_producer_that_was_never_started_is_closed() -> None:
     producer = a_producer()
 
