@@ -13,6 +13,7 @@ from rich.console import Console
 from tests.benchmarks import brokers, drain, eager, growth, rocketmq, statements, store
 from tests.benchmarks.findings import Findings
 from tests.benchmarks.marks import missed
+from tests.benchmarks.quiet_machine import DATABASES, leave_running, restored_afterwards
 from tests.benchmarks.table import show
 
 _REPORT = Path("build/bench.json")
@@ -29,6 +30,8 @@ _PARTS: dict[str, Part] = {
     "rocketmq": lambda quick: rocketmq.run(quick=quick),
     "brokers": lambda quick: brokers.run(quick=quick),
 }
+# What a part needs beside the databases; brokers.py sees to its own.
+_BROKERS = {"rocketmq": ("rocketmq",)}
 
 
 def main() -> int:
@@ -44,11 +47,13 @@ def main() -> int:
     _REPORT.unlink(missing_ok=True)  # a run that breaks off leaves no figures of an older one
     console = Console(width=None if sys.stdout.isatty() else _WIDTH)
     all_findings = Findings()
-    for name in arguments.parts or _PARTS:
-        started = time.monotonic()
-        findings = _PARTS[name](arguments.quick)
-        show(name, findings, time.monotonic() - started, console)
-        all_findings.add(findings)
+    with restored_afterwards():
+        for name in arguments.parts or _PARTS:
+            leave_running(*DATABASES, *_BROKERS.get(name, ()))
+            started = time.monotonic()
+            findings = _PARTS[name](arguments.quick)
+            show(name, findings, time.monotonic() - started, console)
+            all_findings.add(findings)
     report = {"scale": 0.1 if arguments.quick else 1} | all_findings.as_json()
     _REPORT.parent.mkdir(exist_ok=True)
     _REPORT.write_text(json.dumps(report, indent=2) + "\n")

@@ -30,7 +30,7 @@ from tests.benchmarks.findings import Findings
 from tests.benchmarks.handwritten_postgresql import HandwrittenPostgreSql
 from tests.benchmarks.measurement import Contender, in_turn
 from tests.benchmarks.orders import OrderChanged
-from tests.services.catalogue import services
+from tests.benchmarks.quiet_machine import DATABASES, leave_running
 
 BROKERS = ("kafka", "rabbitmq", "redis", "rocketmq_grpc")
 
@@ -40,12 +40,9 @@ _WARM_UP = 200
 
 def run(*, quick: bool) -> Findings:
     """Measure each broker with the outbox on PostgreSQL."""
-    for service in services(
-        dict.fromkeys(one for name in BROKERS for one in broker(name).services)
-    ):
-        service.start()
     findings = Findings()
     for name in BROKERS:
+        leave_running(*DATABASES, *broker(name).services)
         findings.add(_measured_elsewhere(name, quick=quick))
     return findings
 
