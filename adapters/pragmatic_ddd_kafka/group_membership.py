@@ -73,9 +73,11 @@ class GroupMembership:
             return
         self.is_leaving = True
         try:
-            self.commits.finish_in_time(client)
-            self._is_closing = True
-            client.close()
+            try:
+                self.commits.finish_in_time(client)
+            finally:  # also where the client has failed for good, which it says while it is polled
+                self._is_closing = True
+                client.close()
         except Exception:
             _logger.exception("%s could not leave its group", self.name)
 

@@ -124,10 +124,17 @@ class ProducerConnection:
     def _hear(self) -> None:
         """Serve delivery reports until the end."""
         while not self._is_ended.is_set():
-            try:
-                self._client.poll(_GLANCE_SECONDS)
-            except Exception:
-                _logger.exception("%s failed", self.name)
-                self._is_ended.wait(_GLANCE_SECONDS)
+            self._poll(_GLANCE_SECONDS)
         self._client.purge()
-        self._client.poll(0)
+        self._poll(0)
+
+    def _poll(self, seconds: float) -> None:
+        """Serve what there is; the client raises a fatal error here, whenever it hears of it."""
+        try:
+            self._client.poll(seconds)
+        except Exception as error:
+            if isinstance(error, KafkaException):
+                self._trouble.note(error.args[0])
+            else:
+                _logger.exception("%s failed", self.name)
+            self._is_ended.wait(seconds)
