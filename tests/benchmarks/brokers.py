@@ -35,7 +35,7 @@ from tests.benchmarks.quiet_machine import DATABASES, leave_running
 BROKERS = ("kafka", "rabbitmq", "redis", "rocketmq_grpc")
 
 _AGGREGATES = 500
-_WARM_UP = 200
+_WARM_UP = 5_000  # brokers that have just been started compile what they do often
 
 
 def run(*, quick: bool) -> Findings:

@@ -26,7 +26,7 @@ from tests.benchmarks.orders import OrderChanged
 from tests.services.admin import create_topic
 
 _AGGREGATES = 500
-_WARM_UP = 200
+_WARM_UP = 5_000  # brokers that have just been started compile what they do often
 
 
 def run(*, quick: bool) -> Findings:
