@@ -48,7 +48,7 @@ def run(*, quick: bool) -> Findings:
                 "relay": _relay(database, events, rows),
                 "bare": _bare(database, by_hand, rows),
             },
-            rounds=3 if quick else 5,
+            rounds=3 if quick else 9,
         )
     findings.ratio("rocketmq_vs_bare", measured.ratio("relay", "bare"))
     findings.medians("events_per_second.rocketmq", measured)
