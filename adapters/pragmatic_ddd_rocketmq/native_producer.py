@@ -5,7 +5,9 @@
      └──── failed ───┘
 
 A call before the start is a segmentation fault in the library, and two users of one producer
-would not know of each other's sends, so that every call is counted under a lock.
+would not know of each other's sends. So every send is counted before it looks whether it may go:
+whoever closes the producer forbids it first and counts then. Without a lock: for one, threads that
+send would wait for each other, and each of them for the interpreter once more.
 """
 
 import datetime as dt
@@ -14,6 +16,7 @@ import logging
 import os
 import threading
 import time
+from collections import deque
 
 import attrs
 
@@ -69,7 +72,7 @@ class NativeProducer:
     credentials: Credentials | None = None
     _state: _State = attrs.field(default=_State.NEW, init=False)
     _started: StartedProducer | None = attrs.field(default=None, init=False, repr=False)
-    _in_flight: int = attrs.field(default=0, init=False)
+    _in_flight: deque[None] = attrs.field(factory=deque, init=False, repr=False)
     # Reentrant: a signal handler may close it while the main thread is just using it.
     _lock: "threading.RLock" = attrs.field(factory=threading.RLock, init=False, repr=False)
     _helper: HelperThread = attrs.field(factory=HelperThread, init=False, repr=False)
@@ -169,25 +172,22 @@ class NativeProducer:
             keep(started)
 
     def _send_for_main_thread(self, message: OutgoingMessage) -> SendReceipt:
-        with self._lock:
-            self._check_running()
+        self._check_running()
         try:
             return self._helper.call(lambda: self._send(message))
         except HelperEndedError as error:
             raise NotSentError(f"producer of {self.group} is {self._state.value}") from error
 
     def _send(self, message: OutgoingMessage) -> SendReceipt:
-        with self._lock:
-            started = self._check_running()
-            self._in_flight += 1
+        self._in_flight.append(None)
         try:
+            started = self._check_running()
             if started.first_sends.are_over(message.topic):
                 return self._attempt(started, message)
             with started.first_sends.alone(message.topic):
                 return self._attempt(started, message)
         finally:
-            with self._lock:
-                self._in_flight -= 1
+            self._in_flight.pop()
 
     def _attempt(self, started: StartedProducer, message: OutgoingMessage) -> SendReceipt:
         return attempt(self.library, started.handle, message, self.name_servers)
@@ -207,6 +207,6 @@ class NativeProducer:
 
     def _becomes_idle(self, within: dt.timedelta) -> bool:
         deadline = time.monotonic() + within.total_seconds()
-        while self._in_flight > 0 and time.monotonic() < deadline:
+        while self._in_flight and time.monotonic() < deadline:
             time.sleep(_GLANCE_SECONDS)
-        return self._in_flight == 0
+        return not self._in_flight

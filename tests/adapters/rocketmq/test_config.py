@@ -31,7 +31,7 @@ def test_every_key_is_read() -> None:
         reconsume_backoff_base="2s",
         reconsume_backoff_cap="1min",
         consumer_threads="4",
-        sends_side_by_side="16",
+        sends_side_by_side="12",
         default_delay_level="3",
         shutdown_timeout="20s",
         check_at_start="true",
